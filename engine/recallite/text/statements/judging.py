@@ -13,7 +13,6 @@ is so, and both cannot hold, they contradict each other. A statement that says m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -37,13 +36,14 @@ from recallite.text.statements.properties import (
     is_of_time,
     keys_of_words,
     kind_of,
+    nouns_of,
     of_object,
     shared_ends,
     traits_of,
     type_of,
 )
 from recallite.text.statements.statement import Outcome, Statement, Verdict
-from recallite.text.statements.statement_words import Word
+from recallite.text.statements.statement_words import Word, key_of
 from recallite.text.words import share_of, text_key
 
 # How sure verdicts are that supersede with certainty, that supersede, and that contradict. On the 6,755 pairs that
@@ -69,7 +69,7 @@ def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
     """The verdict on one pair."""
-    ours, theirs = traits_of(new), traits_of(old)
+    ours, theirs = new.traits or traits_of(new), old.traits or traits_of(old)
     if (same := _same(new, old, ours, theirs)) is not None:
         return same
     if (instructed := judge_instructions(new.text, old.text)) is not None:
@@ -459,7 +459,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if by_form is None:
         return None
     # What stays as it is: "the author", "Ada's maiden name".
-    ends = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, ours.head)][-2:]
+    ends = nouns_of(ours.head)[-2:]
     lasts = ends and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
     if (lasts or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
         return Finding("contradicts", VALUE)
@@ -559,23 +559,21 @@ def _slot(new: Property, old: Property) -> _Slot | None:
     ours, theirs = _aligned(new, old)
     if ours is None:
         return None
-    slot: _Slot | None = None
+    differing: list[str] = []
     for role in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(role, ()), theirs.get(role, ())
-        if one == other:
-            continue
-        begin, end = shared_ends(one, other)
-        mine, his = one[begin : len(one) - end], other[begin : len(other) - end]
-        if not mine and not his:
-            continue
-        if role == "time" and not other and new.clause.change:
-            continue  # when it changed
-        if len(mine) > 1 or len(his) > 1:
-            mine, his = _without_unit(mine, his), _without_unit(his, mine)
-        if not mine or not his or slot is not None:
-            return None
-        slot = _Slot(role, mine, his, one[:begin], one[len(one) - end :])
-    return slot
+        when_it_changed = role == "time" and not other and new.clause.change
+        if one != other and not when_it_changed and [*map(key_of, one)] != [*map(key_of, other)]:
+            differing.append(role)
+    if len(differing) != 1:
+        return None
+    (role,) = differing
+    one, other = ours.get(role, ()), theirs.get(role, ())
+    begin, end = shared_ends(one, other)
+    mine, his = one[begin : len(one) - end], other[begin : len(other) - end]
+    if len(mine) > 1 or len(his) > 1:
+        mine, his = _without_unit(mine, his), _without_unit(his, mine)
+    return _Slot(role, mine, his, one[:begin], one[len(one) - end :]) if mine and his else None
 
 
 def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words], theirs: dict[str, Words]) -> None:

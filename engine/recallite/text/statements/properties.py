@@ -9,7 +9,6 @@ state one property in several forms are read alike: "I have a new boss: Ann" and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from recallite.text.patterns import word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Statement, canon_of
-from recallite.text.statements.statement_words import Word
+from recallite.text.statements.statement_words import Word, key_of
 from recallite.text.words import tokenize
 
 Words = tuple[Word, ...]
@@ -36,6 +35,7 @@ _DIMENSIONS = {
 }  # fmt: skip
 _RUNS = lx.stems("use run be")
 _HOURS = frozenset(("noon", "midnight", "morning", "afternoon", "evening", "night"))
+_NAMING = lx.NAMED | {lx.NUMBER}
 # Nobody can tell of which: "a friend of mine", "some of the tests", "this file".
 _UNNAMED = frozenset(("a", "an", "some", "another", "one", "any", "many", "most", "this", "that", "these", "those"))
 
@@ -100,21 +100,20 @@ class Traits(Struct, frozen=True, gc=False):
 
 def traits_of(statement: Statement) -> Traits:
     """The traits of a statement, read once."""
-    if not isinstance(statement.traits, Traits):
-        texts = {word.text for word in statement.words}
+    if statement.traits is None:
         spoken = tuple([word for word in statement.words if word.kind not in _SILENT and word.text not in TONE])
-        properties = tuple([_property(clause) for clause in statement.clauses])
+        properties = tuple(map(_property, statement.clauses))
         only = statement.clauses[0] if len(statement.clauses) == 1 else None
         statement.traits = Traits(
             statement.canonical or canon_of(statement.words, statement.speaker), spoken,
             [word.key for word in spoken if word.text not in NOT],
-            adds=not _TOO.isdisjoint(texts),
+            adds=not _TOO.isdisjoint([word.text for word in spoken]),
             properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
             form=None if only is None else (
                 only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
                 only.rest,
             ),
-            said={role: [word.key for word in words] for role, words in only.chunks} if only else {},
+            said={role: [*map(key_of, words)] for role, words in only.chunks} if only else {},
         )  # fmt: skip
     return statement.traits
 
@@ -146,15 +145,18 @@ def _property(clause: Clause) -> Property:
         relation, roles[""] = "use", roles.pop("in")
     if relation == "go" and "to" not in roles and "" in roles:
         roles["to"] = roles.pop("")  # "not going to the gym"
-    named_twice = [word.key for i, word in enumerate(head) if word.weight and word.key in [w.key for w in head[:i]]]
-    if named_twice:  # "my boss's boss"
-        subject |= {f"{key} of {key}" for key in named_twice}
+    if len(head) > 1:
+        keys = [word.key for word in head]
+        if len({*keys}) < len(keys):  # "my boss's boss"
+            subject |= {
+                f"{word.key} of {word.key}" for i, word in enumerate(head) if word.weight and word.key in keys[:i]
+            }
     if clause.opening:
         roles["opening"] = clause.opening
     first = head[0].text if head else ""
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
     definite = first == "the" or (clause.change and clause.definite and not clause.passive)
-    nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
+    nouns = nouns_of(head)
     attribute = clause.assigned or (nouns[-1:] != [] and nouns[-1] in lx.ATTRIBUTES and not several)
     named = is_named(head)
     shared = (
@@ -174,13 +176,19 @@ def _limits_of(roles: dict[str, Words]) -> dict[str, list[str]]:
     return {role: keys_of_words(words) for role, words in roles.items() if role}
 
 
+def nouns_of(head: Words) -> list[str]:
+    """The stems of the words of a subject before the first preposition."""
+    nouns = []
+    for word in head:
+        if word.text in lx.PREPOSITIONS:
+            break
+        nouns.append(word.stem)
+    return nouns
+
+
 def is_named(words: Words) -> bool:
     """Whether words are a name: capitalised throughout, with the numbers in it."""
-    return (
-        bool(words)
-        and words[0].kind in lx.NAMED
-        and all(word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words)
-    )
+    return bool(words) and words[0].kind in lx.NAMED and _NAMING.issuperset([word.kind for word in words])
 
 
 def is_of_one_subject(new: Property, old: Property) -> bool:
@@ -225,13 +233,14 @@ PLAIN, NAMED = ("plain", frozenset[str]()), ("named", frozenset[str]())
 
 def kind_of(words: Words) -> tuple[str, frozenset[str]] | None:
     """Whether a value is typed, a name or plain words, with what is typed; None for a mixture."""
-    if all(word.kind in lx.TYPED for word in words):
-        return "typed", frozenset([type_of(word) for word in words])
-    if any(word.text in lx.NEGATIONS for word in words):
+    kinds = {word.kind for word in words}
+    if kinds <= lx.TYPED:
+        return "typed", frozenset(map(type_of, words))
+    if not lx.NEGATIONS.isdisjoint([word.text for word in words]):
         return None
-    if all(word.kind in lx.NAMED or (word.kind == lx.NUMBER and not word.unit) for word in words):
+    if kinds <= _NAMING and not any(word.unit for word in words if word.kind == lx.NUMBER):
         return NAMED
-    return PLAIN if all(word.kind == lx.WORD for word in words) else None
+    return PLAIN if kinds == {lx.WORD} else None
 
 
 def type_of(word: Word) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,9 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import LASTING, SINCE, Clause, is_passing, read_complement, read_predicate
 from recallite.text.statements.statement_words import SELF, Word, read_words, text_of
 from recallite.text.words import stem_of
+
+if TYPE_CHECKING:
+    from recallite.text.statements.properties import Traits
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.
@@ -47,7 +50,7 @@ class Statement(Struct, gc=False):
     # The forms of its words and of what it asks; None if it asks nothing.
     canonical: tuple[str, ...] | None = None
     # Of use only where two texts are compared, and then often: made once, by `properties.traits_of`.
-    traits: object = None
+    traits: Traits | None = None
 
 
 @lru_cache(maxsize=4096)
