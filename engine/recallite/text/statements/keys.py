@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -49,8 +48,8 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         return ()
     texts: dict[str, None] = {}
     for clause in statement.clauses[:2]:
-        for frame, _ in _slots(clause, None):
-            texts[f"frame {frame}"] = None
+        if (slot := _slot(clause, None)) is not None:
+            texts[f"frame {slot[0]}"] = None
         about = clause.subject - lx.SPEAKERS
         if len(about) > 1 and not all(word.kind == lx.NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             texts[f"about {' '.join(sorted(about))}"] = None
@@ -118,7 +117,8 @@ def frames_of(
         # What does not hold, nor, in a statement that is over, did hold.
         doubtful = clause.unreal or clause.plan
         doubtful = doubtful or (not over and (clause.command or clause.former or clause.negated))
-        slots |= {} if doubtful else dict(_slots(clause, several))
+        if not doubtful and (slot := _slot(clause, several)) is not None:
+            slots[slot[0]] = slot[1]
     frames = [(_hash32(frame), _hash32(value)) for frame, value in slots.items()][:MAX_FRAMES]
     if over:
         frames = [*frames, *[(0, 0)] * MAX_FRAMES][: MAX_FRAMES - 1]
@@ -126,25 +126,24 @@ def frames_of(
     return tuple(frames)
 
 
-def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
-    """Yield what a clause gives a value, and the value, if only one value holds at a time.
+def _slot(clause: Clause, several: frozenset[str] | None) -> tuple[str, str] | None:
+    """What a clause gives a value, and the value; None unless only one value holds at a time.
 
     `several` None: also where there may be several.
     """
     subject = clause.subject
     if not subject or subject <= lx.UNRESOLVED:
-        return
+        return None
     about = "|".join(sorted(subject))
     relation = clause.relation
     for role, words in clause.chunks:
         if several is not None and not _exclusive(clause, role, words, several):
             continue
         nouns = clause.nouns
-        value = [word for word in words if word.stem not in nouns]
-        stated = " ".join(sorted(word.value + word.unit if word.value else word.stem for word in value))
-        if stated:
-            yield f"{about} {relation} {role} {' '.join(nouns)}", stated
-        return
+        value = [word.value + word.unit if word.value else word.stem for word in words if word.stem not in nouns]
+        stated = " ".join(sorted(value))
+        return (f"{about} {relation} {role} {' '.join(nouns)}", stated) if stated else None
+    return None
 
 
 def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: frozenset[str]) -> bool:
@@ -218,7 +217,7 @@ def stated_part(text: str, context: str | None = None) -> str:
         own = lx.UNRESOLVED | {statement.speaker, "i"}
         for clause in () if statement.question else statement.clauses:
             doubtful = clause.command or clause.unreal or not (clause.chunks or clause.passive)
-            if not doubtful and (clause.subject - own or any(True for _ in _slots(clause, SEVERAL))):
+            if not doubtful and (clause.subject - own or _slot(clause, SEVERAL) is not None):
                 stated.append((begin, end))
                 break
     return joined(text, stated)

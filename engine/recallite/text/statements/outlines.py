@@ -87,8 +87,8 @@ def outline_of_statement(statement: Statement) -> Outline:
     older.append(same)
     for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
-        about = _after(_joined(one.subject - lx.SPEAKERS or one.subject))
-        again, of_subject = _after("again", about), ("", about - 1)
+        about = _after(one.subject - lx.SPEAKERS or one.subject)
+        again, of_subject = _after({"again"}, about), ("", about - 1)
         if relation.startswith("re"):
             newer.append((relation[2:5], again))
         stated = one.roles.get("", ())
@@ -97,9 +97,8 @@ def outline_of_statement(statement: Statement) -> Outline:
         if relation == "use" and (clause.change or clause.stopped or clause.former):
             newer.append(of_subject)  # compared with whatever else is said of it
         if clause.relation == "be":
-            subject, every = _joined(clause.subject), _joined(clause.every)
-            newer.append((every, _after(subject)))
-            older.append((subject, _after(every)))
+            newer.append((_joined(clause.every), _after(clause.subject)))
+            older.append((_joined(clause.subject), _after(clause.every)))
         if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
             newer.append(("state", about))
             older.append(("state", about))
@@ -110,14 +109,14 @@ def outline_of_statement(statement: Statement) -> Outline:
                 newer.append((gone[-1], _TO) if gone else _TO_NOTHING)
         if clause.ends:
             ended = {key for role, some in one.limits.items() if role != "time" for key in some}.union(keys)
-            newer += (("ends", about), ("ends", _after(_joined(ended - lx.SPEAKERS))), *_ends_of(keys))
+            newer += (("ends", about), ("ends", _after(ended - lx.SPEAKERS)), *_ends_of(keys))
         if replaceable:
             nouns = {word.key for word in stated if word.kind not in lx.TYPED}
             limits = {word.key for role, words in one.roles.items() if role != "time" for word in words}
             older += (
                 (relation, about), of_subject, (_joined((one.subject | nouns) - lx.SPEAKERS), 1),
                 (relation[:3], again), (_joined((one.subject | nouns | limits) - lx.SPEAKERS), 1),
-                ("ends", about), ("ends", _after(_joined(clause.subject - lx.SPEAKERS))),
+                ("ends", about), ("ends", _after(clause.subject - lx.SPEAKERS)),
             )  # fmt: skip
             for some in (keys, *one.limits.values()) if "" in one.roles else one.limits.values():
                 older.append((some[0], _FROM) if some else _FROM_NOTHING)
@@ -136,14 +135,14 @@ def _bits(parts: Iterable[_Part]) -> frozenset[int]:
     return frozenset([crc32(part.encode("utf-8", "surrogatepass"), begin) % _BITS for part, begin in parts])
 
 
-def _after(part: str, begin: int = 1) -> int:
-    """The checksum from which what follows a part continues."""
-    return crc32(part.encode("utf-8", "surrogatepass"), begin) + 1
+def _after(keys: AbstractSet[str], begin: int = 1) -> int:
+    """The checksum that what follows some keys continues."""
+    return crc32(",".join(sorted(keys)).encode("utf-8", "surrogatepass"), begin) + 1
 
 
 def _joined(keys: AbstractSet[str]) -> str:
     return ",".join(sorted(keys))
 
 
-_FROM, _TO = _after("from"), _after("to")
+_FROM, _TO = _after({"from"}), _after({"to"})
 _FROM_NOTHING, _TO_NOTHING = ("", _FROM - 1), ("", _TO - 1)
