@@ -62,7 +62,7 @@ _SURE, _DOUBTFUL = 0.9, 0.7
 _BOTH = Verdict("independent", _SURE, BESIDE)
 
 
-class Instruction(Struct, frozen=True):
+class Instruction(Struct, frozen=True, gc=False):
     """An instruction as read.
 
     - `action`: its verb, of verbs of one meaning the first; `stance`: 1 to do it, -1 not to, 0 that it need not be or

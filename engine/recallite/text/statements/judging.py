@@ -687,8 +687,9 @@ def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Tra
         plain = [lx.NEGATIONS.isdisjoint([word.text for word in one.spoken]) for one in (ours, theirs)]
         return Finding("contradicts", "negation") if plain[0] != plain[1] else None
     if not old.clauses:
-        gone = [key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)]
-        about = [[word.key for word in clause.head if word.text not in TONE] for clause in new.clauses if clause.gone]
+        gone = tuple([key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)])
+        heads = [clause.head for clause in new.clauses if clause.gone]
+        about = [tuple([word.key for word in head if word.text not in TONE]) for head in heads]
         if gone and other[-len(gone) :] == gone and other[: len(about[0])] == about[0]:
             return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
     if (new.whole and new.clauses) or (old.whole and old.clauses):

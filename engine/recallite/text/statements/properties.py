@@ -63,7 +63,7 @@ class Property(Struct, frozen=True, gc=False):
     shared: bool
     personal: bool
     told: bool
-    limits: dict[str, list[str]]
+    limits: dict[str, tuple[str, ...]]
     unnamed: bool
     clause: Clause
 
@@ -78,7 +78,7 @@ _TOO = frozenset(("too", "also"))
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What a statement is compared by.
+    """What a statement is compared by: kept with it, and so in tuples, which the garbage collector does not visit.
 
     - `canon`: the forms of its words, questions included: texts that say the same have them in common
     - `spoken`: its words without marks, articles and words that say that it is so now; `keys`: theirs, without
@@ -90,12 +90,12 @@ class Traits(Struct, frozen=True, gc=False):
 
     canon: tuple[str, ...]
     spoken: Words
-    keys: list[str]
+    keys: tuple[str, ...]
     adds: bool
     properties: tuple[Property, ...]
     quoted: bool
     form: tuple[object, ...] | None
-    said: dict[str, list[str]]
+    said: dict[str, tuple[str, ...]]
 
 
 def traits_of(statement: Statement) -> Traits:
@@ -106,14 +106,14 @@ def traits_of(statement: Statement) -> Traits:
         only = statement.clauses[0] if len(statement.clauses) == 1 else None
         statement.traits = Traits(
             statement.canonical or canon_of(statement.words, statement.speaker), spoken,
-            [word.key for word in spoken if word.text not in NOT],
+            tuple([word.key for word in spoken if word.text not in NOT]),
             adds=not _TOO.isdisjoint([word.text for word in spoken]),
             properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
             form=None if only is None else (
                 only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
                 only.rest,
             ),
-            said={role: [*map(key_of, words)] for role, words in only.chunks} if only else {},
+            said={role: tuple(map(key_of, words)) for role, words in only.chunks} if only else {},
         )  # fmt: skip
     return statement.traits
 
@@ -172,8 +172,8 @@ def _property(clause: Clause) -> Property:
     )  # fmt: skip
 
 
-def _limits_of(roles: dict[str, Words]) -> dict[str, list[str]]:
-    return {role: keys_of_words(words) for role, words in roles.items() if role}
+def _limits_of(roles: dict[str, Words]) -> dict[str, tuple[str, ...]]:
+    return {role: tuple(keys_of_words(words)) for role, words in roles.items() if role}
 
 
 def nouns_of(head: Words) -> list[str]:
