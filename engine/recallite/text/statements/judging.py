@@ -196,7 +196,8 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
         return finding
     if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
-    if ours.passing and not theirs.passing and not (ours.change or ours.past or ours.perfect):
+    changed = ours.past or ours.perfect or (ours.change and (ours.moved or ours.corrected or not ours.gone))
+    if ours.passing and not theirs.passing and not changed:  # "today in room 7 instead of room 5"
         return Finding("contradicts", f"{finding.reason}, but for a time")
     times = [word.value for word in new.roles.get("time", ()) if word.value]
     to_come = any(time == "tomorrow" or time.startswith("next ") for time in times) and "time" not in old.roles
