@@ -30,8 +30,9 @@ from recallite.model.records import Former, Hit, Hits, SourceRef, as_seen
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text
 from recallite.recall.numbered import bring_numbered
-from recallite.recall.order import bring_related, has_lower, put_higher_first
+from recallite.recall.order import bring_related
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
+from recallite.recall.precedence import has_lower, put_higher_first
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
 from recallite.recall.request import Answer, Request, Trace
 from recallite.store.sql.record_reading import Found
