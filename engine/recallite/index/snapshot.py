@@ -328,7 +328,10 @@ def read(path: str) -> Snapshot | None:
             if zlib.crc32(encoded) != checksum:
                 return None
             contents = msgspec.json.decode(encoded, type=_Contents)
-            if contents.size != size:
+            fits = all(
+                min(section.shape) >= 0 and section.shape[0] <= section.capacity for section in contents.sections
+            )
+            if contents.size != size or not fits:
                 return None
             copy = _copied(descriptor, contents, os.path.dirname(path))
             mapped = np.frombuffer(zeros(contents.size) if copy is None else copy, np.uint8)
@@ -343,8 +346,6 @@ def read(path: str) -> Snapshot | None:
                     return None
                 shape = (section.capacity, *section.shape[1:])
                 data = mapped[begin : begin + dtype.itemsize * math.prod(shape)].view(dtype).reshape(shape)
-                if not 0 <= section.shape[0] <= section.capacity:
-                    return None
                 arrays[section.name] = Growable.over(data, section.shape[0])
             if copy is not None:
                 unload(copy)
