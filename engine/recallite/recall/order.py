@@ -20,7 +20,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
@@ -164,7 +164,7 @@ class Successions(NamedTuple):
 NONE = Successions()
 
 
-class Relations(NamedTuple):
+class Relations(Struct, frozen=True):
     """How the hits of answers relate: the successions of each, and pairs of row ids that contradict each other.
 
     `in_order` says whether these move hits.

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from recallite.text.patterns import lazily
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, STOP_WORDS, tokenize
@@ -219,7 +220,7 @@ _NAMED_AFTER = _set("on in at for with from to of by under near via")
 _LEAST_SHARED = 0.5
 
 
-class Named(NamedTuple):
+class Named(Struct, frozen=True):
     """The words of a question, its terms, and its codes, the places of its numbers and of its runs of names."""
 
     words: list[str]
