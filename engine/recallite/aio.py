@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from recallite.memory import NAMESPACES, USE, Memory, class_of
 from recallite.model.settings import Settings
 from recallite.system import plugins
-from recallite.system.asynchrony import AsyncHandle, awaited
+from recallite.system.asynchrony import AsyncHandle, awaited, passed_on
 from recallite.system.messages import no_attribute
 
 if TYPE_CHECKING:
@@ -97,20 +97,12 @@ class AsyncMemory(AsyncHandle[Memory]):
     history = awaited(Memory.history)
     neighbors = awaited(Memory.neighbors)
 
-    @property
-    def path(self) -> str:
-        """The file, or ":memory:". Raises StoreClosed before it is open, as `settings` does."""
-        return self._now().path
-
-    @property
-    def scope(self) -> str:
-        """The scope in the file that this handle is bound to; "/" for the whole file."""
-        return self._now().scope
-
-    @property
-    def settings(self) -> Settings:
-        """The settings this memory was opened with."""
-        return self._now().settings
+    path: str = passed_on("path")
+    """The file, or ":memory:". Raises StoreClosed before it is open, as `settings` does."""
+    scope: str = passed_on("scope")
+    """The scope in the file that this handle is bound to; "/" for the whole file."""
+    settings: Settings = passed_on("settings")
+    """The settings this memory was opened with."""
 
     def transaction(self, *, embed: Iterable[object] = ()) -> AbstractAsyncContextManager[None]:
         """A transaction around several calls, as `Memory.transaction`: `async with memory.transaction(): ...`.

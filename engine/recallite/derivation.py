@@ -59,10 +59,18 @@ class TextDerivation:
         # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
         text, context, turn = texts.texts[i], texts.contexts[i], texts.positions[i] is not None
         keys = () if turn or texts.recorded_until[i] is not None else record_keys(text, context).stored
-        frames = () if "?" in text else frames_of(statement_of(text, context), turn=turn)
+        frames = self.frames(i)
         if not keys and not frames:
             return None
         return StatementForm(keys, frames, outline_of(text, context).packed() if keys else b"")
+
+    def frames(self, i: int) -> tuple[tuple[int, int], ...]:
+        """The frames of the statement of text i."""
+        texts = self._texts
+        text = texts.texts[i]
+        if texts.kinds[i] in WITHOUT_STATEMENTS or "?" in text:
+            return ()
+        return frames_of(statement_of(text, texts.contexts[i]), turn=texts.positions[i] is not None)
 
 
 derive = TextDerivation

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from weakref import WeakMethod
 
 from msgspec import structs
@@ -49,7 +49,9 @@ else:  # who only reads loads nothing that reads texts
 
 
 _log = logger(__name__)
-_COUNTS_A_WRITE = 256
+# The accesses of ten hits are rows on ten pages: saved together they share pages. So a small write leaves them alone if
+# some were saved in the last minute and no more than these wait, which take it 10 ms.
+_ACCESSES_TOGETHER, _ACCESSES_EVERY_S = 2048, 60.0
 _RECALLS_KEPT = 256
 _SCOPES_KEPT = 64
 # The index follows a write of at most this many changes at once: a hundred take hardly longer than one.
@@ -119,12 +121,20 @@ class Engine:
         self.may_have_uncompared = True
 
     @contextmanager
-    def atomic(self, locks: Sequence[str] | None = None, *, step: StepSize | None = None) -> Iterator[Writer]:
-        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`.
+    def atomic(
+        self,
+        locks: Sequence[str] | None = None,
+        *,
+        step: StepSize | None = None,
+        counts: Literal["all", "many", "due"] = "many",
+    ) -> Iterator[Writer]:
+        """A write transaction of the store, which also writes access counts; `locks`: see `Store.atomic`.
 
-        With `step` it is a turn of work in the background, whose length tells how much to do in the next.
+        With `step` it is a turn of work in the background, whose length tells how much to do in the next. One that
+        purges writes `all` counts first, so that a new record with the id of an old one does not get them.
         """
-        accesses = self.accesses.take(_COUNTS_A_WRITE)
+        most = None if counts == "all" else _ACCESSES_TOGETHER
+        accesses = {} if counts == "due" and not self.accesses.due else self.accesses.take(most)
         try:
             with (
                 nullcontext() if step is None else giving_way(rests=step.rests),
@@ -144,6 +154,15 @@ class Engine:
             # The index of a file follows its writes at once, so that the next recall need not.
             with self.afterwards("updating the index"), self.store.read() as reader:
                 self.index.follow(reader, _FOLLOWED)
+
+    def save_accesses(self) -> None:
+        """Write the access counts so far. They are not worth waiting for: if another process is writing, they stay."""
+        if accesses := self.accesses.take():
+            try:
+                with self.store.atomic(wait=False) as writer:
+                    writer.records.touch(accesses)
+            except StoreError:
+                self.accesses.put_back(accesses)
 
     @contextmanager
     def afterwards(self, what: str) -> Iterator[None]:
@@ -304,10 +323,7 @@ class Engine:
         for background in self._backgrounds:
             background.stop()
         if not self.store.closed:
-            if accesses := self.accesses.take():
-                # Not worth waiting for: if another process is writing, the counts are lost.
-                with suppress(StoreError), self.store.atomic(wait=False) as writer:
-                    writer.records.touch(accesses)
+            self.save_accesses()
             with suppress(StoreError):  # the file may be gone
                 if self._snapshots.is_worth_loading(self.index):
                     self.start_kernels(2)
@@ -338,11 +354,12 @@ _NONE = Access(0, 0)
 
 
 class AccessLog:
-    """Access counts in memory: recall does not write, so they are written with the next write and at close."""
+    """Access counts in memory: recall does not write, so they are written with a later write and at close."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._accesses: dict[str, Access] = {}
+        self._taken_at = perf_counter()
         # What was recalled when, not counted yet: a recall waits for no lock.
         self._recalled: deque[tuple[int, Sequence[str]]] = deque()
 
@@ -366,11 +383,17 @@ class AccessLog:
             for public_id in public_ids:
                 self._accesses[public_id] = Access(self._accesses.get(public_id, _NONE).times + 1, now)
 
+    @property
+    def due(self) -> bool:
+        """Whether so many wait, or some were last taken so long ago, that even a small write takes them."""
+        return len(self._accesses) >= _ACCESSES_TOGETHER or perf_counter() > self._taken_at + _ACCESSES_EVERY_S
+
     def take(self, most: int | None = None) -> dict[str, Access]:
         """Remove and return the accesses of at most `most` records, for writing."""
         if not self._recalled and not self._accesses:
             return {}
         with self._lock:
+            self._taken_at = perf_counter()
             self._count()
             return {public_id: self._accesses.pop(public_id) for public_id in [*islice(self._accesses, most)]}
 

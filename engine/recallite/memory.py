@@ -79,6 +79,7 @@ NAMESPACES = {
     "transfer": "recallite.transfer.memory_transfer:MemoryTransfer",
 }  # fmt: skip
 """Where the classes of the namespaces of a memory are."""
+_BLANK = NewRecord("")
 
 
 def class_of(name: str) -> Any:
@@ -238,10 +239,16 @@ class Memory:
 
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; then nothing is stored.
         """
-        item = _new_record(
-            text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
-            source=source, created_at=created_at, valid_from=valid_from, expires_at=expires_at, id=id,
+        item = NewRecord(
+            "" if isinstance(text, NewRecord) else text, scope=scope, kind=kind, tags=tags, importance=importance,
+            metadata=metadata, context=context, source=source, created_at=created_at, valid_from=valid_from,
+            expires_at=expires_at, id=id,
         )  # fmt: skip
+        if isinstance(text, NewRecord):
+            for name in item.__struct_fields__:
+                if getattr(item, name) != getattr(_BLANK, name):
+                    raise InvalidInput(f"{name} is given beside a NewRecord: put it into the NewRecord")
+            item = text
         action = checks.check_choice(on_existing, "on_existing", ON_EXISTING)
         return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=action))
 
@@ -689,13 +696,3 @@ class Memory:
     def __repr__(self) -> str:
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
-
-
-def _new_record(text: str | NewRecord, **values: Any) -> NewRecord:
-    """The record that `remember` is given, as its fields or whole."""
-    if not isinstance(text, NewRecord):
-        return NewRecord(text, **values)
-    blank = NewRecord("")
-    if beside := [name for name, value in values.items() if value != getattr(blank, name)]:
-        raise InvalidInput(f"{beside[0]} is given beside a NewRecord: put it into the NewRecord")
-    return text

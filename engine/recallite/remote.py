@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from time import monotonic
 from types import TracebackType
@@ -188,7 +188,7 @@ class HttpSender:
     """Sends requests of a `Service` to one base URL; connections are reused."""
 
     def __init__(self, address: ModelAddress) -> None:
-        self._address = address
+        self._address, self._cleaned = address, partial(cleaned, address=address)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if address.api_key is not None:
             headers["Authorization"] = f"Bearer {address.api_key}"
@@ -221,7 +221,10 @@ class HttpSender:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             answer = msgspec.json.decode(data)
         if not response.is_success:
-            status, told = response.status_code, _message_of(answer) or text or response.reason_phrase
+            status, told = response.status_code, answer
+            for name in ("error", "message", "detail"):  # the usual fields of a message
+                told = told[name] if isinstance(told, dict) and told.get(name) else told
+            told = (told if isinstance(told, str) else "") or text or response.reason_phrase
             advice = _ADVICE.get(status, "").format(model=self._address.model)
             if response.is_redirect:
                 advice = ": redirects are not followed; give the base URL that it leads to"
@@ -248,23 +251,12 @@ class HttpSender:
                     raise self._library.ReadTimeout("the answer went on for too long")
         return response, bytes(body)
 
-    def _cleaned(self, text: str) -> str:
-        return cleaned(text, self._address)
-
 
 def failure_of(message: str, status: int | None, retry_after: str | None) -> EndpointError:
     """Return the error for a status, None if there was no response; 408, 429 and 5xx may pass."""
     passing = status in (None, _TIMED_OUT, _TOO_MANY) or (status >= 500 and status != _NOT_IMPLEMENTED)
     wait_seconds = _seconds(retry_after) if passing else None
     return EndpointError(message, status=status, passing=passing, wait_seconds=wait_seconds)
-
-
-def _message_of(answer: object) -> str | None:
-    """Return the error message of a JSON answer, in any of the usual fields; None if there is none."""
-    for name in ("error", "message", "detail"):
-        if isinstance(answer, dict) and answer.get(name):
-            answer = answer[name]
-    return answer if isinstance(answer, str) else None
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -293,38 +285,32 @@ _QUIET = {
 _NO_KEY = lazily(r"missing .{0,40}(api key|credentials)|api[ _]key.{0,40}(not set|missing|required)", re.IGNORECASE)
 
 
-class RoutedSender:
-    """Sends requests of a `Service`, in OpenAI's JSON, to the provider in the model's name.
+def send_routed(address: ModelAddress, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Send a request of a `Service`, in OpenAI's JSON, to the provider in the model's name.
 
     The first request imports litellm, which takes seconds. A missing key is read from the provider's own variable
     (VOYAGE_API_KEY, GEMINI_API_KEY, ...).
     """
-
-    def __init__(self, address: ModelAddress) -> None:
-        self._address = address
-
-    def __call__(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send a body and return the JSON object of the answer."""
-        litellm = _litellm()
-        call = litellm.embedding if path == "/embeddings" else litellm.completion
-        try:
-            answer: dict[str, Any] = call(
-                **{**body, "model": self._address.model},
-                api_base=self._address.base_url or None,
-                api_key=self._address.api_key,
-                timeout=self._address.timeout_seconds,
-                # `Service` retries, by the same rule for all.
-                num_retries=0,
-                max_retries=0,
-            ).model_dump()
-        except Exception as fault:  # a class of OpenAI's client, or any other
-            first_line = str(fault).strip().split("\n")[0]
-            message = f"{self._address.model} through litellm: {cleaned(first_line, self._address)}"
-            status = 401 if _NO_KEY.search(first_line) else getattr(fault, "status_code", None)
-            headers = getattr(getattr(fault, "response", None), "headers", None) or {}
-            status = status if isinstance(status, int) else None
-            raise failure_of(message, status, headers.get("retry-after")) from fault
-        return answer
+    litellm = _litellm()
+    call = litellm.embedding if path == "/embeddings" else litellm.completion
+    try:
+        answer: dict[str, Any] = call(
+            **{**body, "model": address.model},
+            api_base=address.base_url or None,
+            api_key=address.api_key,
+            timeout=address.timeout_seconds,
+            # `Service` retries, by the same rule for all.
+            num_retries=0,
+            max_retries=0,
+        ).model_dump()
+    except Exception as fault:  # a class of OpenAI's client, or any other
+        first_line = str(fault).strip().split("\n")[0]
+        message = f"{address.model} through litellm: {cleaned(first_line, address)}"
+        status = 401 if _NO_KEY.search(first_line) else getattr(fault, "status_code", None)
+        headers = getattr(getattr(fault, "response", None), "headers", None) or {}
+        status = status if isinstance(status, int) else None
+        raise failure_of(message, status, headers.get("retry-after")) from fault
+    return answer
 
 
 @cache
@@ -345,7 +331,7 @@ def open_service(address: ModelAddress, missing: Callable[[str], Exception], **o
     try:
         require(address)
         import_module("stamina")
-        send = RoutedSender(address) if address.routed else HttpSender(address)
+        send = partial(send_routed, address) if address.routed else HttpSender(address)
     except EmbedderError as fault:
         raise missing(str(fault)) from None
     except ImportError as fault:

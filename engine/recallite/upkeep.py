@@ -46,15 +46,15 @@ class MemoryStore(Namespace):
         notes += [f"the embedder refuses {', '.join(ids)}: {reason}" for reason, ids in ids_by_reason.items()]
         if kernels.active != kernels.selected or kernels.selected == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
-        if engine.background.failure is not None:
-            notes.append(f"changes are not judged by the language model: {engine.background.failure}")
-        if engine.comparing.failure is not None:
-            notes.append(f"what was written many at a time is not compared: {engine.comparing.failure}")
+        behind = {
+            "changes are not judged by the language model": engine.background,
+            "what was written many at a time is not compared": engine.comparing,
+            "facts are not extracted from episodes": engine.consolidating,
+        }
+        notes += [f"{what}: {work.failure}" for what, work in behind.items() if work.failure is not None]
         if unreadable:
             waiting = sum(entry.last_id - entry.first_id + 1 for entry in unreadable)
             notes.append(f"{waiting} memories wait under a policy that cannot be read: recallite rebuild compares them")
-        if engine.consolidating.failure is not None:
-            notes.append(f"facts are not extracted from episodes: {engine.consolidating.failure}")
         if figures["vector_extension"] is None and figures["database"].startswith("SQLite"):
             notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
         if engine.store.read_only:
@@ -98,6 +98,7 @@ class MemoryStore(Namespace):
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._require_whole("store.backup")
+        self._engine.save_accesses()
         return self._engine.store.backup(target, on_progress)
 
     @traced("rekey")
@@ -127,7 +128,7 @@ class MemoryStore(Namespace):
         return self._engine.warmup(on_progress)
 
     def catch_up(self) -> int:
-        """Wait until what was written many at a time is compared with other memories; returns how many were left.
+        """Compare what was written many at a time with other memories, all that is left; returns how many it compared.
 
         It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
         how many wait, recall finds all of them, and may show a memory beside what it replaces.

@@ -10,6 +10,7 @@ import io
 import re
 import sys
 import threading
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -40,7 +41,7 @@ def stdin_text(command: str) -> str:
     """All of standard input; a person who typed nothing is told what to type."""
     if sys.stdin.isatty():
         raise InvalidInput(f'no text was given: recallite {command} "...", or pipe it in')
-    return stdin_stream().read().removeprefix("\ufeff").strip()
+    return _decoded(sys.stdin.buffer.read(), "standard input").strip()
 
 
 def stdin_lines(path: str | None) -> list[str]:
@@ -48,17 +49,28 @@ def stdin_lines(path: str | None) -> list[str]:
     if path is None or path == "-":
         if sys.stdin.isatty():
             raise InvalidInput('no query was given: recallite recall "...", --file FILE, or pipe them in, one a line')
-        lines = stdin_stream().read()
+        data, name = sys.stdin.buffer.read(), "standard input"
     else:
         try:
-            with open(path, encoding="utf-8", errors="replace") as stream:
-                lines = stream.read()
+            with open(path, "rb") as stream:
+                data, name = stream.read(), path
         except (OSError, ValueError) as fault:
             raise InvalidInput(f"{path} cannot be read: {fault}") from fault
-    questions = [line.strip() for line in lines.removeprefix("\ufeff").splitlines() if line.strip()]
+    questions = [line.strip() for line in _decoded(data, name).splitlines() if line.strip()]
     if not questions:
         raise InvalidInput("there is no query in the input: give one a line")
     return questions
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """A text in UTF-8, or in UTF-16 with a byte order mark, as older shells of Windows write it."""
+    try:
+        return data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise InvalidInput(
+            f"{name} is not UTF-8: the byte {data[fault.start]:#04x} at {fault.start} is no part of a character; "
+            "convert it first"
+        ) from None
 
 
 # What could move a terminal's cursor, change its colours or feed it keys.

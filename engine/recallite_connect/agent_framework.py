@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recallite.agents.sessions import to_embed
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
 from recallite_connect.common import (
@@ -19,6 +18,7 @@ from recallite_connect.common import (
     needed,
     recalled_text,
     stored_messages,
+    to_embed,
 )
 from recallite_connect.importers.reading import cleaned_json
 

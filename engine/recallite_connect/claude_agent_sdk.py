@@ -10,12 +10,20 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recallite.agents.sessions import SessionInfo, plain_text, to_embed
+from recallite.agents.sessions import SessionInfo, plain_text
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.records import NewRecord, Record
 from recallite.system.messages import shown
-from recallite_connect.common import OnMemory, existing_session, needed, scope_segment, stored_messages, threaded
+from recallite_connect.common import (
+    OnMemory,
+    existing_session,
+    needed,
+    scope_segment,
+    stored_messages,
+    threaded,
+    to_embed,
+)
 from recallite_connect.importers.reading import cleaned_json
 
 with needed("claude-agent-sdk"):

@@ -21,13 +21,14 @@ from uuid import UUID
 from msgspec import structs
 
 import recallite_tools as tools
-from recallite.agents.sessions import Session, Sessions
+from recallite.agents.sessions import Session, Sessions, plain_text
 from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.filters import metadata_field
-from recallite.model.records import Hit
+from recallite.model.records import Hit, NewRecord
 from recallite.model.settings import WritePolicy
+from recallite.remember.embed import MESSAGE_CHARS
 from recallite.system.messages import install_command, shown
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE
@@ -208,6 +209,12 @@ def stored_messages(
         return sessions.get(id, agent=agent).messages(limit=limit)
     except NotFound:
         return []
+
+
+def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
+    """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
+    texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
+    return [NewRecord(text[:MESSAGE_CHARS], context=role) for text, role in texts if text.strip()]
 
 
 def memory_tool_schema() -> tuple[str, dict[str, Any]]:

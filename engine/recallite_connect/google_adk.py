@@ -14,7 +14,7 @@ from msgspec import structs
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
-from recallite.model.checks import MAX_QUERY_CHARS, check_count
+from recallite.model.checks import MAX_QUERY_CHARS, check_count, check_str
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
 from recallite_connect.common import OnMemory, in_thread, needed, scope_segment
@@ -136,8 +136,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
                     memory.remember_many([*items_of_one], policy=self._policy)
 
     def _search(self, scope: str, query: str) -> list[Hit]:
-        if not isinstance(query, str):
-            raise InvalidInput(f"query is {shown(query)}: give a str")
+        check_str(query, "query")
         return self._scoped.recall(query[:MAX_QUERY_CHARS], scope=scope, kinds=_EVENT, **self._options)
 
     def _delete(self, scope: str, memory_id: str) -> None:

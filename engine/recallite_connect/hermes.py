@@ -15,13 +15,12 @@ from typing import Any
 import msgspec
 
 import recallite_tools as tools
-from recallite.agents.sessions import to_embed
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import NewRecord
-from recallite_connect.common import needed, scope_segment
+from recallite_connect.common import needed, scope_segment, to_embed
 from recallite_connect.importers.reading import cleaned
 
 with needed("hermes"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recallite.errors import InvalidInput, NotFound
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
+from recallite.model.checks import check_str
 from recallite.model.records import Hit, Record
 from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
@@ -180,8 +181,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         return float
 
     def _id(self, id: str) -> str:
-        if not isinstance(id, str):
-            raise InvalidInput(f"id is {shown(id)}: give a str")
+        check_str(id, "id")
         return hashed_id("document", self._documents.scope, id)
 
     def _found(

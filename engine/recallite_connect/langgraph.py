@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
-from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.checks import MAX_QUERY_CHARS, check_str
 from recallite.model.filters import Filter
 from recallite.model.records import Hit, Record
 from recallite.system.messages import shown
@@ -428,8 +428,7 @@ def namespace_of(scope: str) -> tuple[str, ...]:
 
 def id_of(base: str, namespace: Sequence[str], key: str) -> str:
     """The id of the item with a key: of its scope in the file, so that a store of a scope above has the same item."""
-    if not isinstance(key, str):
-        raise InvalidInput(f"key is {shown(key)}: give a str")
+    check_str(key, "key")
     return hashed_id("item", f"{base.rstrip('/')}{scope_of(namespace)}", key)
 
 

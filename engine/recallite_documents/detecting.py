@@ -10,12 +10,20 @@ import zipfile
 from html import unescape
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any, Literal
 
-from recallite.documents.document import BY_EXTENSION, Kind, Loaded, too_long
+from msgspec import Struct, field
+
 from recallite.errors import DocumentError
 from recallite.system.messages import install_command
 
+Kind = Literal["pdf", "docx", "html", "markdown", "text"]
+BY_EXTENSION: dict[str, Kind] = {
+    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown", ".mdx": "markdown", ".qmd": "markdown",
+    ".rmd": "markdown",
+}  # fmt: skip
+"""The kind of a document by the extension of its name, in lower case."""
 _BY_MEDIA_TYPE: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
 }  # fmt: skip
@@ -60,6 +68,29 @@ _HTML = re.compile(
     re.IGNORECASE,
 )
 _PDF_WITHIN = 1024
+
+
+class Loaded(Struct, frozen=True, kw_only=True, tag=True):
+    """The text of a document.
+
+    `pages` are the offsets at which pages begin, None without pages. With `markdown` the text is Markdown. With `exact`
+    its lines are those of the file; otherwise it was converted. `metadata` is stated by the file (author, dates),
+    `warnings` say what was left out or guessed.
+    """
+
+    text: str
+    media_type: str
+    markdown: bool
+    exact: bool = False
+    pages: list[int] | None = None
+    title: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def too_long(max_chars: int) -> DocumentError:
+    """Return the error for a text of more characters."""
+    return DocumentError(f"its text is longer than {max_chars:,} characters", "too_large")
 
 
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:

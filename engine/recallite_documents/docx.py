@@ -18,8 +18,9 @@ from xml.etree.ElementTree import Element
 
 import mammoth
 
-from recallite.documents.document import Limits, Loaded
+from recallite.documents.document import Limits
 from recallite.errors import DocumentError
+from recallite_documents.detecting import Loaded
 from recallite_documents.html import formatted, in_one_line, markdown_of
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

@@ -17,9 +17,8 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser
 
-from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
-from recallite_documents.detecting import decode
+from recallite_documents.detecting import Loaded, decode, too_long
 from recallite_documents.html_links import (
     BLOCKS,
     HEADINGS,

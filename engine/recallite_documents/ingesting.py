@@ -21,10 +21,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from recallite.documents.document import (
-    BY_EXTENSION,
     IngestedDocument,
     IngestOptions,
-    Loaded,
     Skipped,
     is_url,
     stored_metadata,
@@ -53,6 +51,7 @@ from recallite_documents.chunking import (
     with_columns,
     with_properties,
 )
+from recallite_documents.detecting import BY_EXTENSION, Loaded
 from recallite_documents.front_matter import context_of, front_matter, properties_text, short_name, short_values
 from recallite_documents.markdown_sections import page_starts
 from recallite_documents.parser import Parser

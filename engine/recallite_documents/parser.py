@@ -19,7 +19,7 @@ from typing import IO, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from recallite.documents.document import Kind, Limits, Loaded, too_long
+from recallite.documents.document import Limits
 from recallite.errors import DocumentError, DocumentReason
 from recallite.system.messages import install_command
 from recallite.system.processes import (
@@ -30,7 +30,7 @@ from recallite.system.processes import (
     out_of_time,
     refusing,
 )
-from recallite_documents.detecting import detect, load_text
+from recallite_documents.detecting import Kind, Loaded, detect, load_text, too_long
 
 _LENGTH_BYTES = 8
 _NESTED = 20_000

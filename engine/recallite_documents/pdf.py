@@ -21,8 +21,8 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
+from recallite_documents.detecting import Loaded, too_long
 from recallite_documents.pdf_page import (
     APART,
     CELL_GAP,

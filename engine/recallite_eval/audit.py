@@ -30,8 +30,9 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.system.messages import shown
 from recallite.text.junk import is_junk
-from recallite.text.secrets import find_secrets, redact, redact_all, strings_of
-from recallite.text.standing import addresses_model, passing_time
+from recallite.text.patterns import lazily
+from recallite.text.secrets import find_secrets, redact, redact_all
+from recallite.text.standing import addresses_model
 from recallite.text.statements import judge, several_valued, statement_of
 from recallite.text.statements.keys import record_keys
 
@@ -49,6 +50,11 @@ REVIEWS = ("superseded", "replaced-by-rule", "unjudged", "diverged")
 MADE_ELSEWHERE = ("chunk", "procedure")
 _BATCH = 256
 T = TypeVar("T")
+_PASSING = lazily(
+    r"(?i)\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
+    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b"
+)
 
 
 def finding(check: str, record: Record, reason: str) -> Finding:
@@ -86,7 +92,7 @@ def of_texts(
     for batch in batches(ids):
         for record in reader.records.get_many(batch):
             text = record.text if record.context is None else f"{record.context}\n{record.text}"
-            if "secrets" in names and (kinds := _kinds_of_secrets([text, *strings_of(record.metadata)])):
+            if "secrets" in names and (kinds := _kinds_of_secrets([text, *_strings_of(record.metadata)])):
                 yield finding("secrets", record, f"holds {kinds}")
             if "instructions" in names and (way := addresses_model(text)) is not None:
                 yield finding("instructions", record, way)
@@ -106,7 +112,7 @@ def _stale(record: Record, now: int) -> str | None:
     age_days = (to_datetime(now) - (record.valid_from or record.created_at)).days
     if record.kind in MADE_ELSEWHERE or age_days <= _PASSED_DAYS:
         return None
-    if (when := passing_time(record.text)) is not None:
+    if (when := _passing_time(record.text)) is not None:
         return f"says {when!r} and is {age_days} days old"
     if record.access_count == 0 and age_days > _UNUSED_DAYS and record.importance < 0.5:
         return f"was never recalled in {age_days} days, importance {record.importance:g}"
@@ -129,6 +135,21 @@ def diverged(reader: Reader, ids: Collection[int], base: str) -> Iterator[Findin
                 check="diverged", id=public_id, text=newest.text, reason=reason, other=public_id,
                 other_text=versions[other].text, verb=None,
             )  # fmt: skip
+
+
+def _passing_time(text: str) -> str | None:
+    """The first expression for a time that soon passes: "next week"."""
+    match = _PASSING.search(text)
+    return None if match is None else match[0]
+
+
+def _strings_of(value: object) -> Iterator[str]:
+    """Every string of a JSON value except its keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings_of(item)
 
 
 def _kinds_of_secrets(texts: Iterable[str]) -> str:

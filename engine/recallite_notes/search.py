@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -26,10 +26,12 @@ from recallite.recall.confidence import is_fitted_for, least_confidence, passage
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import ANSWER_SHARE, MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
+from recallite.store.transaction import Reader
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.questions import read_question
 from recallite.text.words import STOP_TERMS, tokenize
+from recallite_documents.markdown_sections import LineStarts, markdown_sections
 from recallite_notes.config import HybridConfig, QueryConfig, WorkspaceConfig
 from recallite_notes.note_files import age_days, source_label
 
@@ -39,6 +41,8 @@ MIN_CONFIDENCE = Profile().gap_confidence
 """The default threshold: what keeps 95 % of right answers, whatever the strategy; of a small index it is higher."""
 # A passage of at least this share of the threshold is weak, but may answer.
 _WEAK_SHARE, _MOST_WEAK = 1 / 3, 3
+# The characters of a chunk that are looked at for the section that matches.
+_MATCH_CHARS = 200
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -286,8 +290,20 @@ def _result(row: RawSearchRow, query: str, max_chars: int) -> SearchResult:
     return SearchResult(
         path=row.path, start_line=row.start_line, end_line=row.end_line, score=row.score, snippet=snippet.text,
         source=row.source, vector_score=row.vector_score, text_score=row.text_score, text=row.text,
-        headings=row.headings, id=row.chunk_id, snippet_line=snippet_line, confidence=row.confidence,
+        headings=_cited(row, query), id=row.chunk_id, snippet_line=snippet_line, confidence=row.confidence,
     )  # fmt: skip
+
+
+def _cited(row: RawSearchRow, query: str) -> tuple[str, ...]:
+    """The headings above what matches in a chunk, which has several sections where small ones were joined."""
+    if not (row.text.startswith("#") or "\n#" in row.text):
+        return row.headings
+    sections = [section for section in markdown_sections(row.text, LineStarts(row.text), 0) if section.blocks]
+    # The path within the chunk to the section that it is stored under, if that begins in it.
+    own = next((section.headings for section in sections if section.headings[-1:] == row.headings[-1:]), None)
+    line = cut_snippet(row.text, query, _MATCH_CHARS).line
+    begun = [section.headings for section in sections if section.blocks[0].first <= line]
+    return row.headings if own is None or not begun else row.headings[: len(row.headings) - len(own)] + begun[-1]
 
 
 # The setting that an argument replaces: its section of QueryConfig ("" is itself), and its name there.
@@ -390,6 +406,49 @@ def find(
         return answer._replace(problems=(f"meaning was not searched: {reason}",))
 
 
+class Rows:
+    """The rows of a statement, to be iterated, awaited or entered, as aiosqlite's cursor; nothing waits for them."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        return self._rows
+
+    def __await__(self) -> Generator[None, None, Self]:
+        yield from ()
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        pass
+
+    async def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
+        for row in self._rows:
+            yield row
+
+    async def fetchone(self) -> Sequence[Any] | None:
+        """The next row; None after the last."""
+        return next(self._rows, None)
+
+    async def fetchall(self) -> list[Sequence[Any]]:
+        """All rows that are left."""
+        return [*self._rows]
+
+
+class ReadOnlySql:
+    """SQL for the custom strategies of a workspace, inside a read transaction."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def execute(self, statement: str, bindings: Any = ()) -> Rows:
+        """Run a statement; returns its rows as tuples, to be read once."""
+        return Rows(self._reader.sql(statement, bindings))
+
+
 def ask_strategy(
     engine: Engine,
     name: str,
@@ -412,7 +471,9 @@ def ask_strategy(
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
     with engine.store.read() as reader:
-        returned = finish(strategy.search(reader.sql(), query, vector, model, limit, source_filter=source_filter))
+        returned = finish(
+            strategy.search(ReadOnlySql(reader), query, vector, model, limit, source_filter=source_filter)
+        )
     rows = check_rows(returned, f"the strategy {name!r}")
     for row in rows:
         if source_filter is not None and row.source != source_filter:

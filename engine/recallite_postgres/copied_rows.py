@@ -142,7 +142,7 @@ class Copying(Repository):
     def clear(self, *, access_tokens: bool) -> None:
         """Remove all rows of the tables that a copy writes to."""
         self._tx.snapshot.discard()
-        self._tx.statements.clear()
+        self._tx.statements.listed.clear()
         for table in reversed(self.tables("/", access_tokens=access_tokens)):
             self._execute(f"DELETE FROM {table} WHERE {_META if table == 'meta' else 'true'}")
         self._tx.numbers.forget()

@@ -16,12 +16,11 @@ import psycopg
 from recallite.errors import InvalidInput, StoreError, StoreUnavailable
 from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.columns import Derive, without_deriving
-from recallite.store.sql import maintenance, verifying
+from recallite.store.sql import maintenance
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import Erased, drop_unused
+from recallite.store.sql.maintenance import REBUILD, Erased, drop_unused, figures, found
 from recallite.store.sql.meta import unfinished_copy
 from recallite.store.sql.repository import insert_sql
-from recallite.store.sql.verifying import REBUILD, figures, found
 from recallite.store.store import Progress, Store
 from recallite.store.transaction import Writer
 from recallite.system.turnstile import Turnstile, gives_way
@@ -175,12 +174,13 @@ class PostgresTransaction(Writer):
         if not self._inserter.insert(table, columns.split(", "), rows):
             self.connection.executemany(insert_sql(table, columns), rows)
 
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
         missing = names if self.confined and table == "term" else self._missing(table, column, names)
         if missing and None in self._locked:
             self.connection.execute(add_names_sql(table, column, self.confined), (TextArray(missing),))
         elif missing:
             self._add_names(table, column, missing)
+        return {}
 
     def _missing(self, table: str, column: str, names: Sequence[str]) -> list[str]:
         rows = self.connection.execute(
@@ -406,7 +406,7 @@ class PostgresStore(Store):
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
         with self.read() as reader:
-            return verifying.verify(reader, _CHECKS, (partial(_invalid_indexes, reader),), _problem_of, on_progress)
+            return maintenance.verify(reader, _CHECKS, (partial(_invalid_indexes, reader),), _problem_of, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:

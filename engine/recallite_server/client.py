@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from recallite import errors
 from recallite.documents.document import IngestedDocument
-from recallite.doors.calls import OpenedSession, from_json, in_json
+from recallite.doors.calls import OpenedSession
 from recallite.doors.operation import SESSION_PREFIX, Operation
 from recallite.doors.operations import PREFIX, SCOPE_HEADER, served
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, ServerError, StoreClosed
@@ -42,6 +42,7 @@ from recallite.store.store import Progress
 from recallite.system.asynchrony import AsyncHandle
 from recallite.system.files import replacing
 from recallite.system.messages import shown
+from recallite_server.operations import from_json, in_json
 
 __all__ = ["AsyncClient", "Client"]
 

@@ -1,8 +1,13 @@
-"""The operations that only a server has: access tokens, and what the page shows."""
+"""The operations that only a server has: access tokens and what the page shows; and results as JSON has them."""
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, structs
+
 from recallite.doors.operation import Argument, Command, Operation, OperationSet
+from recallite.model.records import Hit, Hits, Record, Records
 
 _TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.serve:"
 OPERATIONS = OperationSet(
@@ -47,3 +52,43 @@ OPERATIONS = OperationSet(
     ),
     {"token": "Access tokens of the server."},
 )  # fmt: skip
+
+
+# Results of operations, of which JSON has the attributes of lists too.
+
+
+class HitsAnswer(Struct):
+    """The hits of one query, best first: `Hits` as JSON has them."""
+
+    hits: list[Hit]
+    query: str
+    evidence_gaps: tuple[str, ...] = ()
+    left_out: int = 0
+    sub_queries: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    diversify_by: str | None = None
+    stages: Annotated[dict[str, float], Meta(description="Milliseconds.")] = {}
+
+
+class RecordsAnswer(Struct):
+    """The memories of a list, in order: `Records` as JSON has them."""
+
+    memories: list[Record]
+    left_out: int = 0
+
+
+def in_json(returns: Any) -> Any:
+    """The type that a result has as JSON."""
+    if returns == list[Hits]:
+        return list[HitsAnswer]
+    return {Hits: HitsAnswer, Records: RecordsAnswer}.get(returns, returns)
+
+
+def from_json(value: Any) -> Any:
+    """A result as Python has it, of a value of the type that `in_json` names."""
+    if isinstance(value, RecordsAnswer):
+        return Records(value.memories, left_out=value.left_out)
+    if isinstance(value, HitsAnswer):
+        fields = structs.asdict(value)
+        return Hits(fields.pop("hits"), **fields)
+    return [*map(from_json, value)] if isinstance(value, list) else value

@@ -55,10 +55,12 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
             if stated[rank, slot] != 0:
                 stated[rank, slot] = np.int64(stated[rank, slot]) ^ mixed
         # What a record states began to hold when it happened, but not after it was told; a time that was found in the
-        # text does not put it before what was told earlier: "Dana moved to Bergen last month". What a lower authority
-        # says comes before all that a higher one does, and what is over, or holds only later, before what holds.
-        created = view.records.created_at[row]
-        work.moments[rank] = created if view.records.resolved[row] == 1 else min(view.records.moments[row], created)
+        # text puts it before what was told earlier only if it was over by then: "Dana moved to Bergen last month", but
+        # "Dana worked at BP until 2019". What a lower authority says comes before all that a higher one does, and what
+        # is over, or holds only later, before what holds.
+        found = view.records.resolved[row] == 1
+        happened = view.records.moments_until[row] if found else view.records.moments[row]
+        work.moments[rank] = min(happened, view.records.created_at[row])
         work.moments[rank] -= np.int64(view.records.authorities[row]) * AUTHORITY_STEP
         work.moments[rank] -= OVER_STEP if is_to_come(view, plan, row) or over_of(view, row) > 0 else 0
         work.keys[rank], work.placed[rank] = view.records.keys[row], 0

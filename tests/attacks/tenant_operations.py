@@ -16,7 +16,7 @@ from recallite import Memory, tools
 from recallite.model.records import NewRecord, Record
 from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
-from recallite.transfer.importing import name_memories
+from recallite.transfer.streaming import name_memories
 
 __all__ = ["Act", "Actor", "operation"]
 

@@ -192,7 +192,7 @@ def _standing(semantic: Semantic, agent: str | None, task: str) -> tuple[list[tu
     newest = semantic._list(agent, limit=PREFERENCES, where=preferred)
     seen = {hit.id for hit in near}
     preferences: list[Record | Hit] = [*near, *(record for record in newest if record.id not in seen)]
-    preferences = sorted(preferences[:PREFERENCES], key=_is_superseded)
+    preferences = sorted(preferences[:PREFERENCES], key=lambda record: bool(record.superseded_by))
     entries: list[tuple[str, Record | Hit]] = []
     for record, earlier in sorted(in_force(instructions), key=lambda part: bool(part[0].superseded_by)):
         days = dict.fromkeys(f"{other.created_at:%Y-%m-%d}" for other in earlier)
@@ -226,10 +226,6 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
 def _listed(semantic: Semantic, agent: str | None, ids: list[str]) -> dict[str, Record]:
     """Return those of these memories that nothing has surely replaced, by id."""
     return {record.id: record for record in semantic._list(agent, limit=None, where={"id": {"in": ids}})} if ids else {}
-
-
-def _is_superseded(record: Record | Hit) -> bool:
-    return bool(record.superseded_by)
 
 
 def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]], list[int]]) -> tuple[list[int], str]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, structs
 
-from recallite.agents.service_base import Service
 from recallite.agents.sessions import check_messages
 from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, LanguageModelError
@@ -16,7 +15,7 @@ from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
-from recallite.plugin import EngineHandle
+from recallite.plugin import EngineHandle, Service
 from recallite.remember.write import Batch, write_rows
 from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Row, RowColumns
@@ -323,28 +322,22 @@ class Consolidator(Service):
         engine = self._engine
         settings = engine.settings.consolidation or Consolidation()
         rows, identity = prepared
-        accesses = engine.accesses.take()
-        try:
-            with giving_way(), engine.atomic() as writer:
-                writer.records.touch(accesses)
-                if writer.tiers.last_cycle(cycle.scope) != last:
-                    return None
-                if due:
-                    compressed, pruned = writer.tiers.compress(cycle.scope, cycle.trigger_id, settings)
-                    cycle = cycle._replace(compressed=compressed, pruned=pruned)
-                promoted = self._promote(writer, cycle.scope, facts, rows, identity)
-                cycle = cycle._replace(promoted=promoted)
-                if due:
-                    writer.tiers.add_cycle(cycle)
-                elif last is not None:
-                    cycle = last._replace(
-                        replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
-                        error=cycle.error,
-                    )  # fmt: skip
-                    writer.tiers.change_cycle(cycle)
-        except BaseException:
-            engine.accesses.put_back(accesses)
-            raise
+        with giving_way(), engine.atomic(counts="all") as writer:
+            if writer.tiers.last_cycle(cycle.scope) != last:
+                return None
+            if due:
+                compressed, pruned = writer.tiers.compress(cycle.scope, cycle.trigger_id, settings)
+                cycle = cycle._replace(compressed=compressed, pruned=pruned)
+            promoted = self._promote(writer, cycle.scope, facts, rows, identity)
+            cycle = cycle._replace(promoted=promoted)
+            if due:
+                writer.tiers.add_cycle(cycle)
+            elif last is not None:
+                cycle = last._replace(
+                    replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
+                    error=cycle.error,
+                )  # fmt: skip
+                writer.tiers.change_cycle(cycle)
         if any(row.pending for row in rows):
             engine.may_have_pending = True
         return self._to_public(Cycle, cycle)

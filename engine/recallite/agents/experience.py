@@ -12,9 +12,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
+from recallite.plugin import Service
 from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown

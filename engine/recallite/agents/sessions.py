@@ -16,22 +16,21 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from msgspec import Struct, structs
 
-from recallite.agents.service_base import Service
 from recallite.embedding.handle import Identity
 from recallite.errors import EmbedderMismatch, InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
-from recallite.plugin import EngineHandle
-from recallite.remember.embed import MESSAGE_CHARS, embed_rows, identity_for, insert_rows
+from recallite.plugin import EngineHandle, Service
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.columns import RowColumns
 from recallite.store.sql.repository import stored_json
 from recallite.store.sql.services import SessionRow, SnapshotRow
 from recallite.store.transaction import Reader, Writer
-from recallite.system.asynchrony import AsyncService, awaited, awaited_service
+from recallite.system.asynchrony import AsyncService, awaited, awaited_service, passed_on
 from recallite.system.messages import shown
 
 # Messages contain pictures and files as base64.
@@ -74,12 +73,6 @@ def plain_text(content: object) -> str:
     if isinstance(content, Sequence):
         return "\n".join(filter(None, map(plain_text, content)))
     return ""
-
-
-def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
-    """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
-    texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
-    return [NewRecord(text[:MESSAGE_CHARS], context=role) for text, role in texts if text.strip()]
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
@@ -179,9 +172,7 @@ def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, A
     """Return the results of a session, checked and redacted as `policy` says, as they are stored."""
     if unknown := fields.keys() - SnapshotFields.__annotations__.keys():
         raise TypeError(f"a snapshot has no field {min(unknown)!r}: use {', '.join(SnapshotFields.__annotations__)}")
-    summary = fields.get("summary", "")
-    if not isinstance(summary, str):
-        raise InvalidInput(f"summary is {shown(summary)}: give a str")
+    summary = checks.check_str(fields.get("summary", ""), "summary")
     return {
         "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
         "key_decisions": _texts(policy.clean_json(fields.get("key_decisions", ())), "key_decisions"),
@@ -403,25 +394,14 @@ class AsyncSession(AsyncService[Session]):
     clear = awaited(Session.clear)
     end = awaited(Session.end)
 
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._now().id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent whose session it is; None for the handle's own."""
-        return self._now().agent
-
-    @property
-    def provider(self) -> str | None:
-        """The model provider, as last given to `open`."""
-        return self._now().provider
-
-    @property
-    def created_at(self) -> datetime:
-        """The time at which it was first opened."""
-        return self._now().created_at
+    id: str = passed_on("id")
+    """The session's id."""
+    agent: str | None = passed_on("agent")
+    """The agent whose session it is; None for the handle's own."""
+    provider: str | None = passed_on("provider")
+    """The model provider, as last given to `open`."""
+    created_at: datetime = passed_on("created_at")
+    """The time at which it was first opened."""
 
 
 class Sessions(Service):

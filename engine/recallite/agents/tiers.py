@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, Unpack
 
 import msgspec
 from msgspec import Struct, structs
 
 from recallite.agents.consolidation import Consolidator
-from recallite.agents.service_base import AGENT_SCOPES, Service
 from recallite.agents.sessions import Snapshot, SnapshotFields, SnapshotService, check_messages, snapshot_columns
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_seen
 from recallite.model.settings import WritePolicy
+from recallite.plugin import AGENT_SCOPES, Service
 from recallite.recall.request import RecallOptions
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.prepare import check_ids
@@ -121,13 +121,6 @@ def optional(check: Check) -> Check:
     return lambda value, name: None if value is None else check(value, name)
 
 
-def check_str(value: object, name: str) -> str:
-    """Return a str; InvalidInput if it is none."""
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} is {shown(value)}: give a str")
-    return value
-
-
 def check_amount(value: object, name: str) -> float:
     """Return a finite number of at least 0."""
     return checks.check_finite(value, name, minimum=0.0)
@@ -145,7 +138,7 @@ class Semantic(RecordTier):
 
     _kind = "memory"
     _checks: ClassVar[Mapping[str, Check]] = {
-        "summary": optional(check_str),
+        "summary": optional(checks.check_str),
         "verified": lambda value, name: checks.check_flag(value, name) or None,
     }
 
@@ -228,7 +221,11 @@ class Procedures(Tier[Procedure]):
     """Records of kind "procedure": the name is their context, description and pattern their text."""
 
     _kind = "procedure"
-    _checks: ClassVar[Mapping[str, Check]] = {"name": checks.check_name, "description": check_str, "pattern": check_str}
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "name": checks.check_name,
+        "description": checks.check_str,
+        "pattern": checks.check_str,
+    }
 
     def save(
         self,
@@ -249,7 +246,7 @@ class Procedures(Tier[Procedure]):
         description = checks.check_text(description, self._engine.settings.max_text_chars)
         if success_rate is not None:
             checks.check_unit(success_rate, "success_rate")
-        text = f"{description}\n\n{pattern}" if check_str(pattern, "pattern").strip() else description
+        text = f"{description}\n\n{pattern}" if checks.check_str(pattern, "pattern").strip() else description
         values = {"name": name, "description": description, "pattern": pattern}
         new = self._new(agent, text, values, {"context": name, "tags": tags, "importance": importance})
         (row,), identity = self._handle.prepare([new])
@@ -401,9 +398,7 @@ class Episodes(RecordTier, SnapshotService):
                 on = checks.to_datetime(checks.check_time(on, "on") or 0).date()
             if not isinstance(on, date) or isinstance(on, datetime):
                 raise InvalidInput(f"on is {shown(on)}: give a date, e.g. '2026-03-01'")
-            start = datetime(on.year, on.month, on.day)
-            end = start + timedelta(days=1, microseconds=-1)
-            since, until = f"{start.isoformat()}+00:00", f"{end.isoformat()}+00:00"
+            since, until = map(checks.to_datetime, checks.moments_of(on, "on", "on"))
         return self._list(agent, limit=limit, order=order, where=where, since=since, until=until)
 
     def snapshot(

@@ -10,12 +10,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Struct, structs
 
-from recallite.agents.service_base import Service
 from recallite.agents.tiers import Check, Episodes, Semantic, check_amount
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Record
-from recallite.plugin import EngineHandle
+from recallite.plugin import EngineHandle, Service
 from recallite.remember.prepare import uuid7
 from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service

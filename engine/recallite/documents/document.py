@@ -1,4 +1,4 @@
-"""Documents as loaders return them, the options of an ingest, and the reports of the knowledge base about documents."""
+"""The options of an ingest, and the reports of the knowledge base about documents."""
 
 from __future__ import annotations
 
@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from recallite.errors import DocumentError, DocumentReason
+from recallite.errors import DocumentReason
 
 if TYPE_CHECKING:
     from recallite.model.settings import WritePolicy
-
-Kind = Literal["pdf", "docx", "html", "markdown", "text"]
-BY_EXTENSION: dict[str, Kind] = {
-    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
-    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown", ".mdx": "markdown", ".qmd": "markdown",
-    ".rmd": "markdown",
-}  # fmt: skip
-"""The kind of a document by the extension of its name, in lower case."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -32,24 +24,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_chars: int = 50_000_000
     memory_mb: int = 1024
     seconds: float = 60.0
-
-
-class Loaded(Struct, frozen=True, kw_only=True, tag=True):
-    """The text of a document.
-
-    `pages` are the offsets at which pages begin, None without pages. With `markdown` the text is Markdown. With `exact`
-    its lines are those of the file; otherwise it was converted. `metadata` is stated by the file (author, dates),
-    `warnings` say what was left out or guessed.
-    """
-
-    text: str
-    media_type: str
-    markdown: bool
-    exact: bool = False
-    pages: list[int] | None = None
-    title: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 class IngestOptions(NamedTuple):
@@ -67,11 +41,6 @@ class IngestOptions(NamedTuple):
     allow_private_addresses: bool
     root: Path | None
     limits: Limits
-
-
-def too_long(max_chars: int) -> DocumentError:
-    """Return the error for a text of more characters."""
-    return DocumentError(f"its text is longer than {max_chars:,} characters", "too_large")
 
 
 class Document(Struct, frozen=True, kw_only=True):

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, Unpack
 
 from msgspec import structs
 
-from recallite.agents.service_base import Service
 from recallite.documents.document import DeletedDocument, Document, Ingested, IngestOptions, Limits, stored_metadata
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import Hit, Hits
 from recallite.model.settings import WritePolicy
+from recallite.plugin import Service
 from recallite.recall.request import RecallOptions
 from recallite.remember.document_writing import delete_documents
 from recallite.remember.write import check_policy

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Unpack
-
-from msgspec import Meta, Struct, structs
+from typing import Any, Unpack
 
 from recallite.agents.sessions import Session
 from recallite.documents.document import IngestedDocument
@@ -17,8 +15,6 @@ from recallite.model.filters import FilterFields, bound_filter
 from recallite.model.records import (
     Changes,
     Direction,
-    Hit,
-    Hits,
     Link,
     NewRecord,
     OnExisting,
@@ -26,7 +22,6 @@ from recallite.model.records import (
     Reached,
     Record,
     RecordFields,
-    Records,
 )
 from recallite.model.reports import Forgotten, Imported
 from recallite.model.settings import WritePolicy
@@ -60,43 +55,6 @@ class BootstrapText(Plain, frozen=True, kw_only=True):
     tokens: int
     left_out: int = 0
     replaced: int = 0
-
-
-class HitsAnswer(Struct):
-    """The hits of one query, best first: `Hits` as JSON has them."""
-
-    hits: list[Hit]
-    query: str
-    evidence_gaps: tuple[str, ...] = ()
-    left_out: int = 0
-    sub_queries: tuple[str, ...] = ()
-    scopes: tuple[str, ...] = ()
-    diversify_by: str | None = None
-    stages: Annotated[dict[str, float], Meta(description="Milliseconds.")] = {}
-
-
-class RecordsAnswer(Struct):
-    """The memories of a list, in order: `Records` as JSON has them."""
-
-    memories: list[Record]
-    left_out: int = 0
-
-
-def in_json(returns: Any) -> Any:
-    """The type that a result has as JSON."""
-    if returns == list[Hits]:
-        return list[HitsAnswer]
-    return {Hits: HitsAnswer, Records: RecordsAnswer}.get(returns, returns)
-
-
-def from_json(value: Any) -> Any:
-    """A result as Python has it, of a value of the type that `in_json` names."""
-    if isinstance(value, RecordsAnswer):
-        return Records(value.memories, left_out=value.left_out)
-    if isinstance(value, HitsAnswer):
-        fields = structs.asdict(value)
-        return Hits(fields.pop("hits"), **fields)
-    return [*map(from_json, value)] if isinstance(value, list) else value
 
 
 class NewRecordFields(RecordFields, total=False):

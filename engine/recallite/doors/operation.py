@@ -266,11 +266,6 @@ class Operation:
         return eval(annotation, call.__globals__) if isinstance(annotation, str) else annotation
 
     @cached_property
-    def positional(self) -> list[str]:
-        """The arguments, after the memory, that have no keyword."""
-        return [p.name for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY]
-
-    @cached_property
     def required(self) -> list[str]:
         """The arguments that are given by position and have no default."""
         named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
@@ -336,7 +331,8 @@ class Operation:
         else:
             service = "" if self._call else self.name.rpartition(".")[0]
             owner = attrgetter(service)(memory) if service else memory
-        return self.call(owner, *[arguments.pop(name) for name in self.positional], **arguments)
+        positional = [p.name for p in self.parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+        return self.call(owner, *map(arguments.pop, positional), **arguments)
 
     def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call, by name. Raises TypeError where Python would, and InvalidInput for a `Filter`."""

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from recallite.system.numerics import products
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -29,9 +31,6 @@ FILE = Path(__file__).with_name("cohort.txt")
 _FAR, _GAP, _SPREAD = 0.1, 0.5, 0.13
 # The nearest of the cohort that a cosine is compared with.
 _NEAREST = 12
-# OpenBLAS gives a product of more multiplications to several threads, which spin until all are scheduled: 31 texts with
-# the cohort took 14 ms of processor time and 87 ms on two cores with twenty busy processes, by blocks of fewer 0.2 ms.
-_ONE_THREAD, _ROWS = 1 << 18, 8
 # The nearest prompts and questions that a question is compared with, and what being nearer to prompts counts.
 _POINTING_NEAREST, _POINTING_WEIGHT = 3, 0.6
 # The share of the cohort's questions that are nearer to their answer than to any other: below it vectors tell nothing.
@@ -93,17 +92,6 @@ class Cohort(Struct, frozen=True):
         return normalised
 
 
-def products(texts: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The products of each text with each other, (texts, others), by this thread alone."""
-    found = np.empty((len(texts), len(others)), np.float32)
-    columns = max(_ONE_THREAD // (_ROWS * texts.shape[1]), 1)
-    for row in range(0, len(texts), _ROWS):
-        for column in range(0, len(others), columns):
-            block = np.s_[row : row + _ROWS, column : column + columns]
-            np.matmul(texts[block[0]], others[block[1]].T, out=found[block])
-    return found
-
-
 def _nearest(cosines: NDArray[np.floating], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The mean and the standard deviation of the greatest of each row."""
     least = max(cosines.shape[1] - count, 0)
@@ -111,11 +99,9 @@ def _nearest(cosines: NDArray[np.floating], count: int) -> tuple[NDArray[np.floa
     return nearest.mean(axis=1), nearest.std(axis=1)
 
 
-def measured(
-    questions: NDArray[np.float32], answers: NDArray[np.float32], prompts: NDArray[np.float32]
-) -> Cohort:  # fmt: skip
+def measured(questions: NDArray[np.float32], answers: NDArray[np.float32], prompts: NDArray[np.float32]) -> Cohort:
     """The cohort of an embedder, from its vectors."""
-    cosines = (questions @ answers.T).astype(np.float64)
+    cosines = products(questions, answers).astype(np.float64)
     near, every = np.diag(cosines), len(cosines)
     far = (cosines.sum() - near.sum()) / (every * (every - 1))
     spread = max(float(cosines[~np.eye(every, dtype=np.bool_)].std()), 1e-6)

@@ -50,14 +50,14 @@ class QueryCache:
     def __init__(self, embedder: Embedder, size: int = 512) -> None:
         self._embedder = embedder
         # Asked once: it takes 20 microseconds, for a protocol is compared method by method.
-        self._coder = embedder if isinstance(embedder, TokenEmbedder) else None
+        self.coder = embedder if isinstance(embedder, TokenEmbedder) else None
         self._size = size
         self._cached: OrderedDict[str, EmbeddedQuery] = OrderedDict()
         self._lock = threading.Lock()
 
     def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
-        coder = self._coder if tokens else None
+        coder = self.coder if tokens else None
         with self._lock:
             embedded = {query: self._cached[query] for query in queries if query in self._cached}
         if missing := [
@@ -157,14 +157,15 @@ class EmbedderHandle:
                 from recallite.embedding.load import load
 
                 try:
-                    self._embedder = load(self.spec, prefixes=self.prefixes)
+                    embedder = load(self.spec, prefixes=self.prefixes)
                 except RecalliteError as failure:
                     if self._failure is None:  # nothing was embedded yet: the message quotes no text
                         _log.warning("embedder cannot be loaded: %s", failure)
                     self._failure = failure
                     raise
                 self._failure = None
-                self._cache = QueryCache(self._embedder, self._query_cache_size)
+                self._cache = QueryCache(embedder, self._query_cache_size)
+                self._embedder = embedder  # last: other threads look at it without the lock
             return self._embedder
 
     def failed(self, reason: RecalliteError, effect: str) -> None:
@@ -192,9 +193,11 @@ class EmbedderHandle:
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
         """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
-        if not self.stores_codes:
-            return embed_documents(self.get(), texts, contexts), ()
-        return embed_document_tokens(self.get(), texts, contexts)
+        embedder = self.get()
+        assert self._cache is not None
+        if not self.stores_codes or self._cache.coder is None:
+            return embed_documents(embedder, texts, contexts), ()
+        return embed_document_tokens(self._cache.coder, texts, contexts)
 
     def unread(self, texts: Sequence[str], least_share: float) -> list[str | None]:
         """The reason why the embedder does not read each text; None for those of which it reads this share of letters.

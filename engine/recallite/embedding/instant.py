@@ -24,8 +24,15 @@ from recallite.embedding.protocol import (
     header,
     starts,
 )
-from recallite.embedding.scripts import Scripts
-from recallite.embedding.tokens import WordIds, choose_tokens, code_width, int64_array, read_tokenizer, token_codes
+from recallite.embedding.tokens import (
+    Scripts,
+    WordIds,
+    choose_tokens,
+    code_width,
+    int64_array,
+    read_tokenizer,
+    token_codes,
+)
 from recallite.errors import EmbedderError
 from recallite.system.numerics import kernel_errors, kernels
 

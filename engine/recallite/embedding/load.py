@@ -184,23 +184,26 @@ def known_sha256(path: Path) -> str:
     """Hex digest of a file, kept in the user's cache for the state that the file is in: a model takes 20 ms or more."""
     from recallite_kernels.cache import root
 
-    status = path.stat()
-    state = f"{path.resolve()}\0{stamp_of(status)}".encode("utf-8", "surrogateescape")
+    status, resolved = path.stat(), os.fsencode(path.resolve())
+    state = resolved + f"\0{stamp_of(status)}".encode()
     # A file that has just changed may change again within one tick of the clock that gives it its times.
     steady = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _STEADY_NS
     folder = root() if steady else None
     if folder is None:
         return sha256(path)
-    kept = folder / "models" / hashlib.blake2b(state, digest_size=16).hexdigest()
+    kept = folder / "models" / hashlib.blake2b(resolved, digest_size=16).hexdigest()
     with suppress(OSError, ValueError):
-        if is_private(str(kept.parent)) and len(digest := kept.read_text("ascii")) == _SHA256_CHARS:
-            return digest
+        if is_private(str(kept.parent)) and (known := kept.read_bytes())[_SHA256_CHARS:] == state:
+            return known[:_SHA256_CHARS].decode("ascii")
     digest = sha256(path)
     with suppress(OSError):  # such as a home that is read-only
         kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_private(str(kept.parent)):
+            for other in kept.parent.iterdir():
+                if not os.path.exists(other.read_bytes()[_SHA256_CHARS:].partition(b"\0")[0]):
+                    other.unlink()
             part = kept.with_suffix(f".{os.getpid()}")
-            part.write_text(digest, "ascii")
+            part.write_bytes(digest.encode() + state)
             part.replace(kept)
     return digest
 

@@ -30,8 +30,15 @@ from recallite.embedding.protocol import (
     header,
     starts,
 )
-from recallite.embedding.scripts import Scripts
-from recallite.embedding.tokens import TokenIds, choose_tokens, code_width, missing, read_tokenizer, token_codes
+from recallite.embedding.tokens import (
+    Scripts,
+    TokenIds,
+    choose_tokens,
+    code_width,
+    missing,
+    read_tokenizer,
+    token_codes,
+)
 from recallite.errors import EmbedderError
 from recallite.system.parallel import preemptions, run_tasks, saturates_int8, usable_cpus
 from recallite.system.processes import after_fork
@@ -305,8 +312,10 @@ class OnnxEmbedder:
         """The ids of every part of every text with special tokens, and the text each belongs to."""
         check_contexts(texts, contexts)
         room = self.max_tokens - self._ids.specials - len(self._document_prefix)
-        distinct = [*{*contexts}]
-        headers = dict(zip(distinct, self._ids.encode([*map(header, distinct)], limit=room // 4), strict=True))
+        headers: dict[str | None, NDArray[np.int64]] = {None: np.empty(0, np.int64)}
+        if distinct := [*{*contexts} - {None}]:
+            encoded = self._ids.encode([*map(header, distinct)], limit=room // 4)
+            headers.update(zip(distinct, encoded, strict=True))
         rows: list[NDArray[np.int64]] = []
         owners: list[int] = []
         for owner, (ids, context) in enumerate(zip(self._ids.encode(texts), contexts, strict=True)):

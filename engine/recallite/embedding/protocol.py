@@ -205,12 +205,11 @@ def embed_in_parts(
 
 
 def embed_document_tokens(
-    embedder: Embedder, texts: Sequence[str], contexts: Sequence[str | None]
+    embedder: TokenEmbedder, texts: Sequence[str], contexts: Sequence[str | None]
 ) -> tuple[Embedded, Sequence[bytes]]:
-    """`embed_documents`, and the codes of each part's tokens; no codes if the embedder has none."""
-    if not isinstance(embedder, TokenEmbedder):
-        return embed_documents(embedder, texts, contexts), ()
-    with _faults_of(embedder):
+    """`embed_documents`, and the codes of each part's tokens."""
+    plain: Any = embedder
+    with _faults_of(plain):
         return embedder.embed_document_tokens(texts, contexts)
 
 

@@ -29,6 +29,9 @@ class Growable(Generic[Scalar]):
     Capacity doubles: pages that have not been written take address space and no memory.
     """
 
+    narrow = False
+    """Whether rows are `fitted` before they are appended."""
+
     def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = ()) -> None:
         self._data: NDArray[Scalar] = np.empty((0, *item_shape), dtype=dtype)
         # The filled part, as a view that later appends do not change: it is read far more often than rows are added.
@@ -72,18 +75,15 @@ class Growable(Generic[Scalar]):
 
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
-        size = len(self.array)
-        stop = size + len(rows)
-        if stop > len(self._data):  # saves a call in most appends; a record needs thirty
-            self.reserve(stop)
-        self._data[size:stop] = rows
-        self.array = self._data[:stop]
-        if stop > self._written:
-            self._written = stop
+        extend((self, rows))
+
+    def fitted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values as they are kept."""
+        return values
 
     def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
         """Replace some rows."""
-        self.array[rows] = values
+        self.array[rows] = self.fitted(values)
 
     def adopt(self, saved: Growable[Any]) -> None:
         """Take over the rows and the capacity of another; ValueError where its type or shape differs."""
@@ -115,6 +115,21 @@ class Growable(Generic[Scalar]):
     def truncate(self, size: int) -> None:
         """Drop the rows from `size` on."""
         self.array = self.array[:size]
+
+
+def extend(*columns: tuple[Growable[Any], NDArray[Any]]) -> None:
+    """Append rows to each of these arrays, as a part of the index does that has a column for each field."""
+    for grown, rows in columns:
+        size = len(grown.array)
+        stop = size + len(rows)
+        if grown.narrow:
+            rows = grown.fitted(rows)
+        if stop > len(grown._data):
+            grown.reserve(stop)
+        grown._data[size:stop] = rows
+        grown.array = grown._data[:stop]
+        if stop > grown._written:
+            grown._written = stop
 
 
 def filled(name: str) -> Any:
@@ -192,6 +207,8 @@ class NarrowColumn(Growable[Any]):
     So numbers compare as they are, within one array: it widens, at most three times, where a number does not fit.
     """
 
+    narrow = True
+
     def __init__(self) -> None:
         super().__init__(_TYPES[0])
         self._greatest = _GREATEST[self._data.dtype]
@@ -201,14 +218,6 @@ class NarrowColumn(Growable[Any]):
         numbers = self.array[rows]
         return np.where(numbers == self._greatest, NEVER, numbers.astype(np.int64))
 
-    def extend(self, rows: NDArray[Any]) -> None:
-        """Append rows."""
-        super().extend(self._fitted(rows))
-
-    def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Replace the numbers of some rows."""
-        super().put(rows, self._fitted(values))
-
     def adopt(self, saved: Growable[Any]) -> None:
         """Take over the rows and the capacity of another, of whichever width."""
         super().adopt(saved)
@@ -217,7 +226,7 @@ class NarrowColumn(Growable[Any]):
     def _takes(self, saved: NDArray[Any]) -> bool:
         return saved.dtype in _TYPES and saved.ndim == 1
 
-    def _fitted(self, values: NDArray[Any]) -> NDArray[Any]:
+    def fitted(self, values: NDArray[Any]) -> NDArray[Any]:
         """The values with the greatest number for NEVER; the own type is widened where one needs it."""
         never = values == NEVER
         known = values[~never]
@@ -232,7 +241,7 @@ class NarrowColumn(Growable[Any]):
                     self._data = self.array = np.empty(0, dtype=wider)
                     self._written, self._greatest = 0, _GREATEST[self._data.dtype]
                     self.reserve(max(room, len(numbers)))
-                    super().extend(numbers)
+                    self.claim(len(numbers))[:] = numbers
                     self._data[none] = self._greatest
         return values if len(known) == len(values) else np.where(never, self._greatest, values)
 
@@ -282,8 +291,7 @@ class SparseColumn:
         """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
         present = (values != none).nonzero()[0]
         if len(present):
-            self._rows.extend(first + present)
-            self._values.extend(values[present])
+            extend((self._rows, first + present), (self._values, values[present]))
 
     def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: NDArray[np.int64] | int = NEVER) -> None:
         """Replace the values of some rows, each named once; what equals `none` is no value."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, extend, filled
 from recallite.store.sql.blocks import TermBlock
 from recallite.system.numerics import kernels
 from recallite.text.reading import MOST, NAME
@@ -149,11 +149,12 @@ class LexicalIndex(IndexPart):
                 again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
                 speakers[owners, again] = block.terms[named]
             self._speakers.extend(speakers)
-        self._lengths.extend(lengths)
         self.live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
-        self._tail_terms.extend(block.terms)
-        self._tail_counts.extend(frequencies)
-        self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
+        offsets = block.offsets[1:] + self._tail_offsets.array[-1]
+        extend(
+            (self._lengths, lengths), (self._tail_terms, block.terms), (self._tail_counts, frequencies),
+            (self._tail_offsets, offsets),
+        )  # fmt: skip
 
     def discount(self, rows: NDArray[np.int64]) -> None:
         """Remove deleted rows from the statistics."""
@@ -187,9 +188,8 @@ class LexicalIndex(IndexPart):
             self._merge_last_two()
 
     def _append_segment(self, terms: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-        self._terms.extend(terms)
-        self._starts.extend(starts)
-        self._segments.extend(np.array([len(self._terms)]))
+        extend((self._terms, terms), (self._starts, starts))
+        self._segments.extend(np.array([len(self._terms.array)]))
 
     def _drop_last(self, segments: int) -> None:
         """Drop the last segments; their postings stay."""

@@ -30,6 +30,7 @@ from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
 from recallite.store.sql.blocks import LinkBlock
 from recallite.store.sql.meta import Change, Commit
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 
@@ -41,8 +42,8 @@ _VALUES_CACHED = 16
 _BYTES_CACHED = 32 * 2**20
 # The most changed records that are read one by one, in 2 ms, before a listing is read as a whole again.
 _TOUCHED_KEPT = 1000
-# Values that the addition of current records does not change: the embedder, what supersedes what, counts of old terms.
-_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows", "counts"))
+# Values that the addition of current records does not change: what supersedes what, counts of old terms.
+_OUTLIVE_ADDITION = frozenset(("lapses", "chains", "rows", "counts"))
 
 Value = TypeVar("Value")
 
@@ -62,7 +63,8 @@ class MemoryIndex:
         self.loads = 0
         # Another for every load of any index in the process: the numbers of words hold for one.
         self.generation = next(_GENERATIONS)
-        self.embedder_id: int | None = None
+        # The store's embedder at `commit`.
+        self.embedder: EmbedderRow | None = None
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
@@ -270,7 +272,7 @@ class MemoryIndex:
                 saved = self._snapshots.saved(reader)
                 if saved is not None:
                     try:
-                        self.adopt(saved, reader.snapshot.identity().embedder_id)
+                        self.adopt(saved, reader.vectors.active_embedder())
                         self._note_load("snapshot")
                     except UNFIT:
                         self._reset()
@@ -286,7 +288,7 @@ class MemoryIndex:
             self.commit = reader.changes.commit()
         except BaseException:  # a lost server, for instance: half of a change is no index
             self._reset()
-            self.commit = self.embedder_id = others = None
+            self.commit = self.embedder = others = None
             raise
         finally:
             self.version += 1
@@ -303,12 +305,12 @@ class MemoryIndex:
             f"{part}.{name}": array for part, index_part in self._parts() for name, array in index_part.arrays().items()
         }
 
-    def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
+    def adopt(self, saved: Snapshot, embedder: EmbedderRow | None) -> None:
         """Replace all parts by a snapshot's. If they do not fit together it raises, and nothing is loaded."""
         self._reset()
         self.commit = None
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
-        self.embedder_id = embedder_id
+        self.embedder = embedder
         for name, part in self._parts():
             prefix = f"{name}."
             part.restore({key[len(prefix) :]: array for key, array in saved.arrays.items() if key.startswith(prefix)})
@@ -330,8 +332,7 @@ class MemoryIndex:
         self._drop_saved()
         self._reset()
         self._note_load("store")
-        embedder = reader.vectors.active_embedder()
-        self.embedder_id = None if embedder is None else embedder.id
+        embedder = self.embedder = reader.vectors.active_embedder()
         if embedder is not None:
             self.vectors = VectorIndex(embedder.dimension)
             self._keep_in_folder()
@@ -352,8 +353,7 @@ class MemoryIndex:
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
         """Apply changes in place; False where reloading is cheaper."""
-        embedder = reader.vectors.active_embedder()
-        if (None if embedder is None else embedder.id) != self.embedder_id:
+        if reader.vectors.active_embedder() != self.embedder:
             return False
         touched: dict[str, set[int]] = defaultdict(set)
         for change in changes:
@@ -425,12 +425,10 @@ class MemoryIndex:
         self.words.append(reader.blocks.terms(ids), columns.ids, self.table.open[rows])
         self.words.invert()
         self.graph.append(rows)
-        if self.vectors is not None and self.embedder_id is not None:
+        if self.vectors is not None and self.embedder is not None:
             self.vectors.add_rows(len(self.table))
-            block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
-            first = len(self.vectors.scales)
-            self.vectors.extend(block, self.table.rows_of)
-            added = self.vectors.ids(np.arange(first, len(self.vectors.scales)))
+            block = reader.blocks.vectors(self.embedder.id, self.vectors.dimension, ids)
+            added = self.vectors.extend(block, self.table.rows_of)
             self.tokens.extend(added, reader.blocks.token_codes(added))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:

@@ -171,7 +171,7 @@ class SnapshotManager:
         with index.lock.writing():
             if snapshot_read.header.token == token and index.version == version:
                 try:
-                    index.adopt(snapshot_read, index.embedder_id)
+                    index.adopt(snapshot_read, index.embedder)
                 except UNFIT:
                     self.refused()
 
@@ -197,7 +197,7 @@ class SnapshotManager:
             expected, token = reader.snapshot.identity(), reader.snapshot.new_token()
         with index.lock.reading():
             version, commit, changed = index.version, index.commit, index.changed
-            if commit is None or index.embedder_id != expected.embedder_id:
+            if commit is None or (index.embedder and index.embedder.id) != expected.embedder_id:
                 return None
             header = Header(
                 token=token,

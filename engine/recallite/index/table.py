@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct, json
@@ -20,6 +20,7 @@ from recallite.index.growable import (
     SparseColumn,
     check_lengths,
     check_within,
+    extend,
     filled,
 )
 from recallite.model.filters import MESSAGE_KIND
@@ -194,24 +195,22 @@ class RecordTable(IndexPart):
             if again.any() or self._moved:
                 self._keys.extend(np.maximum(columns.ids, last))
             self._moved.update(zip(columns.ids[again].tolist(), rows[again].tolist(), strict=True))
-        self._ids.extend(columns.ids)
-        for name in _DENSE:
-            getattr(self, f"_{name}").extend(getattr(columns, name))
+        extend(
+            (self._ids, columns.ids), *[(getattr(self, f"_{name}"), getattr(columns, name)) for name in _DENSE],
+            (self._positioned, columns.positions != NEVER), (self._present, np.ones(n, dtype=np.uint8)),
+            (self._open, opened),
+        )  # fmt: skip
         for name in _SPARSE:
             getattr(self, f"_{name}").append(first, getattr(columns, name))
         self._recorded_from.append(first, columns.recorded_from, columns.created_at)
-        self._positioned.extend(columns.positions != NEVER)
         self._frames.extend_with(0, n)
         self._standing.extend_with(0, n)
-        self._present.extend_with(1, n)
-        self._open.extend(opened)
         self.open_rows += int(opened.sum())
         self._lasting = None
         if len(columns.tags):
             owners = columns.ids.searchsorted(columns.tagged)
             known = columns.ids.take(owners, mode="clip") == columns.tagged
-            self._tags.extend(columns.tags[known])
-            self._tagged.extend(first + owners[known])
+            extend((self._tags, columns.tags[known]), (self._tagged, first + owners[known]))
         return rows
 
     def order_tags(self) -> None:
@@ -449,10 +448,12 @@ class RecordGraph(IndexPart):
         self._table = table
         self._previous = Growable(np.int32)
         self._next = Growable(np.int32)
-        # Of the chains that have changed: their members by position and record id, with their rows.
-        self._changed: dict[int, list[tuple[int, int, int]]] = {}
-        # The chains that had members before the first change, ascending, and the row where each began.
-        self._began: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        # Of the chains that have changed before their ends: their members by position and record id, with their rows.
+        self._listed: dict[int, list[tuple[int, int, int]]] = {}
+        # The last rows of others that have grown.
+        self._ends: dict[int, int] = {}
+        # The chains that had members before the first change, ascending, and the rows where each began and ended.
+        self._before: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         # Linked lists in arrays: for each row the index of its first link, for each link the index of the next one.
         # Heads are empty until there is a link.
         self._heads = Growable(np.int32)
@@ -490,7 +491,7 @@ class RecordGraph(IndexPart):
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""
-        self._note_begins()
+        self._note_chains()
         self._add_rows(len(rows))
         self.insert(rows)
 
@@ -500,17 +501,21 @@ class RecordGraph(IndexPart):
         for row, chain in zip(rows.tolist(), table.chains(rows).tolist(), strict=True):
             if chain == -1 or not table.open[row]:
                 continue
-            members, key = self._members(chain), self._key(row)
-            i = bisect_left(members, key)
-            members.insert(i, key)
-            before = members[i - 1][2] if i else -1
-            after = members[i + 1][2] if i + 1 < len(members) else -1
+            key, before, after = self._key(row), self._end(chain), -1
+            if before >= 0 and self._key(before) < key:  # nearly always, and a run may have a quarter of all records
+                self._ends[chain] = row
+            else:
+                members = self._members(chain)
+                i = bisect_left(members, key)
+                members.insert(i, key)
+                before = members[i - 1][2] if i else -1
+                after = members[i + 1][2] if i + 1 < len(members) else -1
             self._chain(before, row)
             self._chain(row, after)
 
     def remove(self, rows: NDArray[np.int64]) -> None:
         """Take rows out of their chains. Call it before the table changes or deletes them."""
-        self._note_begins()
+        self._note_chains()
         for row, chain in zip(rows.tolist(), self._table.chains(rows).tolist(), strict=True):
             if chain == -1:
                 continue
@@ -532,9 +537,10 @@ class RecordGraph(IndexPart):
         links = np.arange(first, first + len(ends))
         last = np.append(ends[1:] != ends[:-1], True)[: len(ends)]
         begins = np.insert(last[:-1], 0, True)[: len(ends)]
-        self._nexts.extend(np.where(last, self._heads.array[ends], links + 1))
-        self._targets.extend(targets[order])
-        self._strengths.extend(np.concatenate([strengths, strengths])[order])
+        extend(
+            (self._nexts, np.where(last, self._heads.array[ends], links + 1)), (self._targets, targets[order]),
+            (self._strengths, np.concatenate([strengths, strengths])[order]),
+        )  # fmt: skip
         self._heads.array[ends[begins]] = links[begins]
 
     def unlink(self, row: int) -> None:
@@ -561,27 +567,39 @@ class RecordGraph(IndexPart):
         for column in (self._previous, self._next, *linked):
             column.extend_with(-1, count)
 
-    def _note_begins(self) -> None:
-        """Note where chains begin, before the first change. Kept for all rows, members would take 4 MB a million."""
-        if self._began is None:
+    def _note_chains(self) -> None:
+        """Note where chains begin and end, before the first change. Members of all would take 4 MB a million rows."""
+        if self._before is None:
             chained = len(self.previous)
-            sources, current = self._table.sources[:chained], self._table.open[:chained] == 1
-            rows = np.flatnonzero((self.previous < 0) & (sources != -1) & current)
-            chains = self._table.chains(rows)
+            member = (self._table.sources[:chained] != -1) & (self._table.open[:chained] == 1)
+            begins, ends = (np.flatnonzero((beside < 0) & member) for beside in (self.previous, self.next))
+            chains = self._table.chains(begins)
             order = np.argsort(chains)
-            self._began = chains[order], rows[order]
+            self._before = chains[order], begins[order], ends[np.argsort(self._table.chains(ends))]
+
+    def _end(self, chain: int) -> int:
+        """The last row of a chain whose members are not listed; -1 for others."""
+        if chain in self._listed:
+            return -1
+        return self._ends[chain] if chain in self._ends else self._noted(chain, 2)
+
+    def _noted(self, chain: int, which: Literal[1, 2]) -> int:
+        """The row where a chain began or ended before the first change; -1 if it had none."""
+        assert self._before is not None
+        chains, rows = self._before[0], self._before[which]
+        i = int(chains.searchsorted(chain))
+        return int(rows[i]) if i < len(chains) and chains[i] == chain else -1
 
     def _members(self, chain: int) -> list[tuple[int, int, int]]:
-        members = self._changed.get(chain)
+        members = self._listed.get(chain)
         if members is None:
-            assert self._began is not None
-            chains, rows = self._began
-            i = int(np.searchsorted(chains, np.int64(chain)))
-            row = int(rows[i]) if i < len(chains) and chains[i] == chain else -1
-            members = self._changed[chain] = []
+            row, nexts, rows = self._noted(chain, 1), self._next.array, []
             while row >= 0:
-                members.append(self._key(row))
-                row = int(self._next.array[row])
+                rows.append(row)
+                row = nexts.item(row)
+            array = np.array(rows, dtype=np.int64)
+            keys = self._table.positions.get(array).tolist(), self._table.ids[array].tolist()
+            members = self._listed[chain] = [*zip(*keys, rows, strict=True)]
         return members
 
     def _key(self, row: int) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
+from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, extend, filled
 from recallite.store.sql.blocks import TokenBlock
 from recallite.store.sql.vectors import PackedVectors
 from recallite.system.numerics import kernels
@@ -112,8 +112,13 @@ class VectorIndex(IndexPart):
         admitted: NDArray[np.uint8] = mask[: len(self)] if self._aligned else mask[self._owners.array]
         return admitted
 
-    def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
+    def extend(
+        self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """Append vectors, and return their row ids; `rows_of` maps record ids to rows.
+
+        The parts of a record are adjacent.
+        """
         first, ids, owners = len(self.scales), block.ids, rows_of(block.owners)
         sketches, codes, scales, residuals = block.sketches, block.codes, block.scales, block.residuals
         known = owners >= 0
@@ -121,39 +126,38 @@ class VectorIndex(IndexPart):
             ids, owners, sketches = ids[known], owners[known], sketches[known]
             codes, scales, residuals = codes[known], scales[known], residuals[known]
         if not len(owners):
-            return
+            return ids
         lane = first % kernels.LANES
         room = kernels.LANES - lane if lane else 0
         if lane:  # first where the last block has room
             self._sketches.array[-1, :, lane : lane + len(sketches[:room])] = sketches[:room].T
-        self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
-        self._codes.extend(codes)
-        self._scales.extend(scales)
-        self._residuals.extend(residuals)
         vectors = np.arange(first, first + len(owners), dtype=np.int64)
         offsets = ids - vectors
         before = self._run_offsets.array[-1:] if len(self._run_offsets.array) else offsets[:1] - 1
         begins = offsets != np.append(before, offsets[:-1])
-        self._run_places.extend(vectors[begins])
-        self._run_offsets.extend(offsets[begins])
+        blocks = kernels.sketch_blocks(np.array(sketches[room:], order="C"))
+        extend(
+            (self._sketches, blocks), (self._codes, codes), (self._scales, scales), (self._residuals, residuals),
+            (self._run_places, vectors[begins]), (self._run_offsets, offsets[begins]),
+        )  # fmt: skip
         if self._aligned and np.array_equal(owners, vectors):
-            return
+            return ids
         if self._aligned:  # the first rows have one vector each
             self._aligned = False
             aligned = np.arange(first)
-            self._owners.extend(aligned)
-            self._first_place.extend(aligned)
+            extend((self._owners, aligned), (self._first_place, aligned))
             self._parts.extend_with(1, first)
             self._list_rows()
         self._owners.extend(owners)
         if (owners[1:] > owners[:-1]).all():
             self._first_place.array[owners] = vectors
             self._parts.array[owners] = 1
-            return
+            return ids
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
         self.has_parts = self.has_parts or len(rows) < len(owners)
+        return ids
 
     def _list_rows(self) -> None:
         new = self._rows - len(self._parts.array)
@@ -234,5 +238,4 @@ class TokenIndex(IndexPart):
         if (vectors[1:] < vectors[:-1]).any():  # the codes are in the order of their row ids
             begins = np.cumsum(lengths) - lengths
             codes = np.concatenate([codes[begins[i] : begins[i] + lengths[i]] for i in np.argsort(vectors).tolist()])
-        self._codes.extend(codes)
-        self._starts.extend(self.starts[-1] + np.cumsum(counts))
+        extend((self._codes, codes), (self._starts, self.starts[-1] + np.cumsum(counts)))

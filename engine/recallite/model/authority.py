@@ -147,8 +147,3 @@ def ranks_of(
             rank = min(rank, _CONTEXT_RANKS.get(context.strip().lower(), 0))
         ranks.append(rank)
     return ranks
-
-
-def implied_authority(kind: str, source: str | None, context: str | None) -> Authority:
-    """The authority of a memory that the user writes with these fields, if nothing else is declared."""
-    return authority_of(ranks_of("user", [kind], [source], [context])[0])

@@ -5,7 +5,6 @@ Times may be as people write them: "7d" (seven days ago), "yesterday", "2026-01"
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import os
 import re
@@ -129,6 +128,13 @@ def check_text(text: object, max_chars: int, name: str = "text") -> str:
     return encodable(text, name)
 
 
+def check_str(value: object, name: str) -> str:
+    """The value, if it is a str."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {shown(value)}: give a str")
+    return value
+
+
 def check_query(query: object, name: str = "query") -> str:
     """A query: any `str` of at most `MAX_QUERY_CHARS` characters; characters that cannot be encoded are replaced."""
     if not isinstance(query, str):
@@ -240,11 +246,6 @@ def check_agent(agent: object) -> str:
             f"agent is {shown(agent)}: an agent id is one name without '/' or surrounding spaces, and not '.' or '..'"
         )
     return name
-
-
-def agent_scope(base: str, agent: str | None) -> str:
-    """The scope of an agent within `base`: `base/agents/<agent>`, or `base` itself for None."""
-    return join_scopes(base, None if agent is None else f"/agents/{check_agent(agent)}") or "/"
 
 
 def check_unit(value: object, name: str) -> float:
@@ -424,14 +425,6 @@ def _check_json(value: object, path: str, depth: int) -> None:
         raise InvalidInput(
             f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_address(path: object) -> bool:

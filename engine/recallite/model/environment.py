@@ -27,6 +27,7 @@ ROUTED = (
     "openrouter", "together_ai", "vertex_ai", "voyage", "xai",
 )  # fmt: skip
 """Providers reached through litellm; their keys are read from the environment variables that litellm documents."""
+_KNOWN = ", ".join((*PROVIDERS, *ROUTED))
 # The variables with the keys of those whose protocol is OpenAI's: at a given base URL they are asked without litellm.
 _LIKE_OPENAI = {
     "deepseek": "DEEPSEEK_API_KEY", "groq": "GROQ_API_KEY", "jina_ai": "JINA_AI_API_KEY", "mistral": "MISTRAL_API_KEY",
@@ -56,7 +57,11 @@ class ModelAddress(Struct, frozen=True, kw_only=True):
             structs.force_setattr(self, "base_url", _checked_url(self.base_url))
         check_name(self.model, "model")
         if self.api_key is not None:
-            structs.force_setattr(self, "api_key", _checked_key(self.api_key))
+            # An HTTP header takes nothing else, and the HTTP library would show the key in its error.
+            stripped = self.api_key.strip() if isinstance(self.api_key, str) else ""
+            if not stripped or not stripped.isascii() or not stripped.isprintable():
+                raise InvalidInput("api_key is blank or holds what no HTTP header takes: give the key as it was issued")
+            structs.force_setattr(self, "api_key", stripped)
         if check_finite(self.timeout_seconds, "timeout_seconds") <= 0:
             raise InvalidInput(f"timeout_seconds is {shown(self.timeout_seconds)}: give seconds above 0")
         check_count(self.batch_size, "batch_size")
@@ -72,16 +77,6 @@ class ModelAddress(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         key = "None" if self.api_key is None else "'…'"
         return f"ModelAddress(base_url={self.base_url!r}, model={self.model!r}, api_key={key})"
-
-
-def provider_url(provider: str, name: str = "provider") -> str:
-    """The base URL of a provider: one of `PROVIDERS`, or a base URL itself."""
-    if provider.strip().lower() in PROVIDERS:
-        return PROVIDERS[provider.strip().lower()]
-    if "://" in provider:
-        return provider
-    known = ", ".join((*PROVIDERS, *ROUTED))
-    raise InvalidInput(f"{name} is {shown(provider)}: use one of {known}, or a base URL (http://…/v1)")
 
 
 def address_of(name: str, *, api_base: str | None = None, **options: object) -> ModelAddress | None:
@@ -129,14 +124,6 @@ def _checked_url(url: object) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
         raise InvalidInput(f"base_url is {shown(url)}: {advice}")
     return url.strip().rstrip("/")
-
-
-def _checked_key(key: object) -> str:
-    # An HTTP header takes nothing else, and the HTTP library would show the key in its error.
-    stripped = key.strip() if isinstance(key, str) else ""
-    if not stripped or not stripped.isascii() or not stripped.isprintable():
-        raise InvalidInput("api_key is blank or holds what no HTTP header takes: give the key as it was issued")
-    return stripped
 
 
 VARIABLES = {
@@ -286,9 +273,8 @@ def named_language_model(name: str, *, api_base: str | None = None, api_key: str
         return ModelAddress(base_url=api_base, model=rest if slash else name, api_key=api_key)
     address = address_of(name, api_base=api_base, api_key=api_key)
     if address is None:
-        known = ", ".join((*PROVIDERS, *ROUTED))
         raise InvalidInput(
-            f"the provider of the language model {shown(name)} is none of {known}: give the base URL where it is served"
+            f"the provider of the language model {shown(name)} is none of {_KNOWN}: give the base URL that serves it"
         )
     return address
 
@@ -304,7 +290,9 @@ def _embedder_address() -> ModelAddress | None:
     if not provider:
         return None
     routed = provider.lower() in ROUTED
-    base_url = "" if routed else provider_url(provider, "EMBEDDING_PROVIDER")
+    base_url = "" if routed else PROVIDERS.get(provider.lower(), provider)
+    if not routed and "://" not in base_url:
+        raise InvalidInput(f"EMBEDDING_PROVIDER is {shown(provider)}: use one of {_KNOWN}, or a base URL (http://…/v1)")
     model = environment("EMBEDDING_MODEL")
     if not model:
         raise InvalidInput(
@@ -357,7 +345,7 @@ def named_embedder(
         raise InvalidInput(
             f"the embedder {shown(model)} is not known: use one of {', '.join(('default', 'none', *named))}; the path "
             "of a folder with model.onnx; a provider and its model, as 'ollama/nomic-embed-text' "
-            f"({', '.join((*PROVIDERS, *ROUTED))}); or any model over HTTP by EMBEDDING_PROVIDER and EMBEDDING_MODEL"
+            f"({_KNOWN}); or any model over HTTP by EMBEDDING_PROVIDER and EMBEDDING_MODEL"
         )
     if address.base_url == PROVIDERS["openai"] and address.api_key is None:
         address = structs.replace(address, api_key=environment("OPENAI_API_KEY"))

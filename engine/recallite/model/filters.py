@@ -371,15 +371,8 @@ class Filter:
         """The part that an index of scopes, kinds and times cannot evaluate; None if there is none."""
         if not self.tags and not _restricts(self.where):
             return None
-        return self.replaced(
-            scopes=(),
-            kinds=None,
-            since=None,
-            until=None,
-            as_of=None,
-            valid_at=None,
-            include_superseded=True,
-            sessions=True,
+        return Filter().replaced(
+            tags=self.tags, where=self.where, base=self.base, shared=self.shared, include_superseded=True, sessions=True
         )
 
     def _set(self, **attributes: Any) -> None:

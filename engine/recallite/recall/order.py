@@ -167,12 +167,13 @@ NONE = Successions()
 class Relations(Struct, frozen=True):
     """How the hits of answers relate: the successions of each, and pairs of row ids that contradict each other.
 
-    `in_order` says whether these move hits.
+    `in_order` says whether these move hits, `former` that the question is about the past instead.
     """
 
     successions: Sequence[Successions]
     contradictions: Sequence[tuple[int, int, str]]
     in_order: bool
+    former: bool
 
 
 def bring_related(
@@ -183,7 +184,8 @@ def bring_related(
     Last come all contradictions of hits, where they move none too.
     """
     answers, successions = [*answers], [NONE] * len(answers)
-    in_order = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
+    moves = request.profile.superseded != "as_ranked" and request.diversify_by is None
+    in_order, former = moves and not request.about_past, moves and request.about_past
     if opened.any_superseded and in_order:
         found = _find_heads(opened, answers, request)
         for i, answer in enumerate(answers):
@@ -200,7 +202,8 @@ def bring_related(
             answers = [_bring_contradictions(opened, answer, contradictions) for answer in answers]
             brought = {row_id for answer in answers for row_id in answer.row_ids} - row_ids
             contradictions += links.contradictions(sorted(brought), readable) if brought else []
-    return answers, Relations(successions, contradictions if in_order else (), in_order), contradictions
+    relations = Relations(successions, contradictions if in_order else (), in_order, former)
+    return answers, relations, contradictions
 
 
 def _find_heads(opened: Opened, answers: Sequence[Answer], request: Request) -> Successions:
@@ -340,9 +343,17 @@ def _move_before(order: list[int], row_id: int, other: int) -> None:
 
 
 def told_at(record: Found) -> tuple[int, int]:
-    """The order in which records count: by authority, then by when they were told, in microseconds."""
+    """The order in which records count: by authority, then by when they were told, or what they tell of was over."""
     moment = stated_at(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
-    return record.authority, moment
+    return record.authority, moment if (over := _over_at(record)) is None else min(moment, over)
+
+
+def _over_at(record: Found) -> int | None:
+    """When what a text tells of was over, as it says: "worked at BP until 2019". What changed or ended then is so."""
+    if not record.valid_resolved or record.valid_until is None:
+        return None
+    clauses = statement_of(record.text, record.context).clauses
+    return None if any(clause.change or clause.ends or clause.stopped for clause in clauses) else record.valid_until
 
 
 # Hits whose texts were read.
@@ -357,14 +368,15 @@ def order_by_text(
 ) -> Answer:  # fmt: skip
     """The answer with the surest of the hits at `better_known` ranks first, then the newest, then what succeeds others.
 
-    `read` are the row ids of hits that were read beside the question.
+    `read` are the row ids of hits that were read beside the question. What is over goes first if the past is asked for.
     """
     if better_known:
         answer = surest_first(answer, better_known, records)
-    if relations.in_order:
-        answer = newest_of_equals(question, answer, records)
-        if successions is not NONE or relations.contradictions:
-            answer = _put_in_succession(answer, successions, records, relations.contradictions, read)
+    past = recognise(question).past if relations.former else None
+    if relations.in_order or (past is not None and past.which == "former"):
+        answer = newest_of_equals(question, answer, records, former=relations.former)
+    if relations.in_order and (successions is not NONE or relations.contradictions):
+        answer = _put_in_succession(answer, successions, records, relations.contradictions, read)
     return answer
 
 
@@ -470,8 +482,11 @@ def terms_of(record: Found) -> set[str]:
     return set(tokenize(" ".join((record.text, record.context or "", *record.tags))))
 
 
-def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
-    """The answer with the statements among the first hits that answer as surely as the best from new to old."""
+def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found], *, former: bool = False) -> Answer:
+    """The answer with the statements among the first hits that answer as surely as the best from new to old.
+
+    `former`: those that tell of what was over when the newest was told come first, and nothing else moves.
+    """
     ranked, sure = len(answer.row_ids) - answer.brought, answer.confidence
     if ranked < 2 or sure[0] < ANSWER_CONFIDENCE or not text.rstrip().endswith(_ASKS):
         return answer
@@ -496,7 +511,11 @@ def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found]) ->
     equals = [rank for rank in stated if about[rank] == about[0] and asked <= terms[rank]]
     if len(equals) < 2 or any(over_of(statement_of(stated[rank].text, stated[rank].context)) for rank in equals):
         return answer  # what says itself that it is over is in its place
-    newest = sorted(equals, key=lambda rank: told_at(stated[rank]), reverse=True)
+    told = {rank: told_at(stated[rank]) for rank in equals}
+    newest = sorted(equals, key=told.__getitem__, reverse=True)
+    if former:
+        latest = told[newest[0]][1]
+        newest = sorted(equals, key=lambda rank: (_over_at(stated[rank]) or latest) >= latest)
     return answer if newest == equals else _put_newest_first(answer, equals, newest)
 
 

@@ -90,13 +90,12 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     index = engine.index_within("/" if request.filter.shared else request.filter.base)
     index.hold(reader)
     try:
-        embedder = index.cached("embedder", None, reader.vectors.active_embedder)
-        check_comparable(queries, embedder, engine.store.path)
+        check_comparable(queries, index.embedder, engine.store.path)
         view, superseded = _view_under(index, reader, request)
     except BaseException:
         index.lock.release_reading()
         raise
-    name = None if embedder is None else embedder.name if queries.cohort is None else BY_COHORT
+    name = None if index.embedder is None else index.embedder.name if queries.cohort is None else BY_COHORT
     return Opened(reader, index, view, name, superseded)
 
 

@@ -152,7 +152,7 @@ def forget(
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
-    with engine.atomic() as writer:
+    with engine.atomic(counts="all") as writer:
         if selected is None:
             known = find_row_ids(writer, ids, base)
             if not missing_ok:
@@ -302,7 +302,7 @@ def renew(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: s
 @traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
-    with engine.atomic() as writer:
+    with engine.atomic(counts="all") as writer:
         expired = Filter(sessions=True).within(scope or "/")
         row_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
         versions = _delete(writer, row_ids, scope or "/")

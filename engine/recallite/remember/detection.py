@@ -24,7 +24,6 @@ from recallite.remember.relations import (
     Claim,
     Known,
     adds_nothing,
-    begins_at,
     of_one_subject,
     outranks,
     said_after,
@@ -34,6 +33,7 @@ from recallite.store.columns import Row, RowColumns, stated_at
 from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
 from recallite.store.sql.relations import Judgement, LinkRow, Supersession
 from recallite.store.transaction import Reader, Writer
+from recallite.system.turnstile import paced
 from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
     Outline,
@@ -119,15 +119,13 @@ class Detection:
         writer: Reader,
         rows: Sequence[Row],
         policy: WritePolicy,
-        give_way: Callable[[], object] = bool,
         verdicts: Verdicts | None = None,
     ) -> None:
-        """`give_way` is called after each row that is read. `verdicts` are kept for others that judge the same."""
-        self._writer, self._rows, self._policy, self._give_way = writer, rows, policy, give_way
+        """`verdicts` are kept for others that judge the same."""
+        self._writer, self._rows, self._policy = writer, rows, policy
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        self._embedder = writer.vectors.active_embedder()
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
@@ -302,13 +300,12 @@ class Detection:
             standing_of_each([("", row.text, None) for row in sought.values()])
         stored = dict(zip(sought, self._stored([*sought.values()], _MOST), strict=True))
         self._ahead, self._told_again = {}, set()
-        for earlier, row in self._block.items():
+        for earlier, row in paced(self._block.items()):
             if earlier in stored:
                 self._ahead[earlier] = self._candidates(earlier, row, stored[earlier], i)
             self._authorities.add(row.authority)
             for key in self._keys(row).stored:
                 self._by_key.setdefault((row.scope, row.kind, row.authority, key), []).append(earlier)
-            self._give_way()
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, row: Row, stored: Sequence[StatementCandidate], done: int) -> _Compared:
@@ -369,7 +366,7 @@ class Detection:
         replaces that.
         """
         near: list[tuple[_Compared, Known, tuple[int, int]]] = []
-        for compared in rows:
+        for compared in paced(rows):
             outline = outline_of(compared.row.text, compared.row.context)
             for other in compared.others:
                 stored = Outline.unpacked(other.outline) if isinstance(other, StatementCandidate) else None
@@ -378,13 +375,12 @@ class Detection:
                 may_replace = outline.newer & known.older, known.newer & outline.older
                 if may_replace[0] or may_replace[1]:
                     near.append((compared, other, may_replace))
-            self._give_way()
         if not near:
             return
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known, _PairKey]] = []
         unknown: dict[_PairKey, Pair] = {}
-        for compared, other, may_replace in near:
+        for compared, other, may_replace in paced(near):
             told_at = compared.told_at = compared.told_at or self._told(compared.row, compared.times)
             other_told_at = self._told(other, compared.times)
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
@@ -408,7 +404,7 @@ class Detection:
             if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
                 found[ends] = compared, other, verdict
         related: list[tuple[_Compared, Known, Verdict, float | None]] = []
-        for compared, other, verdict in found.values():
+        for compared, other, verdict in paced(found.values()):
             least = None
             if verdict.outcome == "independent":
                 # The latest of a topic is wanted, or both hold.
@@ -436,7 +432,7 @@ class Detection:
         keys: dict[str, tuple[_Compared, list[bytes]]] = {}
         sought: set[SoughtText] = set()
         stored: set[int] = set()
-        for compared, *_ in near:
+        for compared, *_ in paced(near):
             row = compared.row
             if row.public_id not in keys or keys[row.public_id][0] is not compared:
                 its_keys = [known.content_hash[:KEY_BYTES] for known in (row, *compared.others)]
@@ -444,7 +440,7 @@ class Detection:
                 keys[row.public_id] = compared, its_keys
                 sought.update([SoughtText(key, row.scope, row.kind) for key in its_keys])
         before: dict[bytes, list[Known]] = {}
-        for former in self._writer.statements.superseded_of_text([*sought], stored):
+        for former in paced(self._writer.statements.superseded_of_text([*sought], stored)):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
         for compared, its_keys in keys.values():
             alike = len({*its_keys}) < len(its_keys)
@@ -464,8 +460,9 @@ class Detection:
         """The cosine of each pair where both texts were embedded in one part."""
         ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
-        if self._embedder is not None and ids:
-            read = self._writer.vectors.of_current(sorted(ids), self._embedder)
+        embedder = self._writer.vectors.active_embedder() if ids else None
+        if embedder is not None:
+            read = self._writer.vectors.of_current(sorted(ids), embedder)
             stored = {row_id: parts[0] for row_id, *_, parts in read if len(parts) == 1}
 
         def vector(known: Known) -> NDArray[np.float32] | None:
@@ -478,7 +475,7 @@ class Detection:
 
     def _stored(self, rows: Sequence[Row], most: int) -> list[list[StatementCandidate]]:
         """The candidates that the store holds of each row."""
-        sought = [Sought(self._keys(row).sought, row.scope, row.kind) for row in rows]
+        sought = [Sought(self._keys(row).sought, row.scope, row.kind) for row in paced(rows)]
         return self._writer.statements.candidates(sought, self._now, most)
 
     def _keys(self, row: Row) -> RecordKeys:
@@ -488,6 +485,8 @@ class Detection:
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
         other, verdict, _ = relation
+        if verdict.outcome == "contradicts" and _of_two_days(row, other):
+            return ()
         policy = self._policy
         claims = self.claim(row), self.claim(other)
         stands = which_stands(*claims)
@@ -506,7 +505,19 @@ def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
     exam is on 5 May", not on the 4th. What is said again holds from then on.
     """
     dated = new.valid_resolved and not old.valid_resolved
-    return max(begins_at(new), begins_at(old), again, (new.valid_from or 0) if dated else 0)
+    return max(new.begins_at, old.begins_at, again, (new.valid_from or 0) if dated else 0)
+
+
+def _of_two_days(one: Known, other: Known) -> bool:
+    """Whether each text tells of the day or week in which it was told, and these are two: "this evening"."""
+    periods = []
+    for known in (one, other):
+        begin, end = known.valid_from, known.valid_until
+        if not known.valid_resolved or begin is None or end is None or not begin <= known.created_at < end:
+            return False
+        periods.append((begin, end))
+    (_, first_end), (next_begin, _) = sorted(periods)
+    return first_end <= next_begin
 
 
 class TextDetection(Detection):

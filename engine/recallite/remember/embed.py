@@ -136,8 +136,10 @@ def embed_rows(
     return problem
 
 
-def _embedded_texts(texts: Sequence[str], kinds: Sequence[str]) -> list[str]:
+def _embedded_texts(texts: Sequence[str], kinds: Sequence[str]) -> Sequence[str]:
     """Return what is embedded of the texts of records of these kinds: of a long message its beginning."""
+    if MESSAGE_KIND not in kinds:
+        return texts
     return [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for text, kind in zip(texts, kinds, strict=True)]
 
 
@@ -253,7 +255,7 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
         owners = np.asarray(embedded.owners)
     except (AttributeError, TypeError, ValueError) as reason:
         raise EmbedderError(f"embed_documents returned {type(embedded).__name__}: return Embedded(...)") from reason
-    dimension = embedder.identity().dimension
+    dimension = embedder.get().dimension
     if values.shape != (len(owners), dimension):
         raise EmbedderError(f"the embedder returned shape {values.shape} for {len(owners)} parts of {dimension}")
     if len(codes) not in (0, len(owners)):

@@ -30,7 +30,7 @@ from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.meta import Commit
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.system.numerics import kernel_errors, kernels
+from recallite.system.numerics import kernel_errors, kernels, products
 from recallite.system.parallel import run_tasks
 from recallite.text.patterns import lazily
 from recallite.text.quotes import Claim, Quotation
@@ -339,8 +339,8 @@ def likely_among(
     if not of_scope:
         return likely
     sizes = np.array([len(parts) for _, parts in of_scope])
-    products = queries @ np.concatenate([parts for _, parts in of_scope]).T
-    rough = np.maximum.reduceat(products, np.cumsum(sizes) - sizes, axis=1)
+    cosines = products(queries, np.concatenate([parts for _, parts in of_scope]))
+    rough = np.maximum.reduceat(cosines, np.cumsum(sizes) - sizes, axis=1)
     bounds = np.full((len(queries), 1), search.floor)
     if len(of_scope) > search.most:
         bounds = np.maximum(bounds, np.partition(rough, -search.most, axis=1)[:, -search.most, None])
@@ -390,12 +390,11 @@ def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tu
     """
     while True:
         embedder = reader.vectors.active_embedder()
-        embedder_id = None if embedder is None else embedder.id
         with index.lock.reading():
             changes = None if index.commit is None else reader.changes.since(index.commit)
             if changes is not None and {"insert", "link"}.issuperset([change.operation for change in changes]):
                 count = sum(change.last_id - change.first_id + 1 for change in changes)
-                if count <= most and embedder_id == index.embedder_id:
+                if count <= most and embedder == index.embedder:
                     new = (change for change in changes if change.operation == "insert")
                     yield embedder, [row_id for each in new for row_id in range(each.first_id, each.last_id + 1)]
                     return
@@ -435,7 +434,7 @@ class BatchMatches:
         start = seat_row - seat_row % _BLOCK
         if self._block is None or self._block[:2] != (key, start):
             every = self._vectors[key]
-            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
+            self._block = key, start, products(every[start : start + _BLOCK], every[: start + _BLOCK])
         cosines = self._block[2][seat_row - start, :seat_row]
         matching = np.flatnonzero(cosines >= floor)
         matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._most]

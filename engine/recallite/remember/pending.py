@@ -34,7 +34,7 @@ from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
-from recallite.system.turnstile import StepSize, giving_way
+from recallite.system.turnstile import StepSize, giving_way, paced
 from recallite.text.standing import take_standing
 from recallite.text.statements import Outline, outline_of
 
@@ -51,8 +51,9 @@ def start_embedding(engine: Engine) -> None:
 
 def _embed_waiting(engine: Engine, stopped: Callable[[], bool]) -> None:
     engine.check_embedder(engine.active_embedder())
-    with engine.store.doing(EMBEDDING):
-        embed_pending(engine, stopped=stopped)
+    with engine.store.doing(EMBEDDING) as alone:
+        if alone:
+            embed_pending(engine, stopped=stopped)
 
 
 def embed_pending(
@@ -224,8 +225,8 @@ MANY = 64
 _READ_AHEAD = 256
 # Records compared in the step, if what others wrote concerns them.
 _AT_ONCE = 16
-# How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
-_TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
+# How often to look whether another process that compares has ended, and how long nothing may come of it.
+_POLL_SECONDS, _PATIENCE_SECONDS = 0.05, 10.0
 
 
 def policy_json(policy: WritePolicy) -> str:
@@ -253,7 +254,7 @@ def waits_under(rows: RowColumns, policy: WritePolicy) -> list[str | None] | Non
 def start_comparing(engine: Engine, *, added: bool = False) -> None:
     """Compare waiting records in the background; records of an open transaction wait for a later write.
 
-    Unless this process has `added` some, another one that is at it goes on alone: two would do the same work.
+    Unless this process has `added` some, it leaves them to another one that is at it.
     """
     if not engine.may_have_uncompared or engine.store.writing:
         return
@@ -262,31 +263,61 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
         with engine.store.read() as reader:
             waits = reader.comparisons.first(1) is not None
         if waits and (added or engine.comparing.runs or not engine.store.is_done_elsewhere(COMPARING)):
-            engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
+            engine.comparing.start(lambda stopped: _compare_alone(engine, None, StepSize(), stopped))
     engine.may_have_uncompared |= waits
 
 
-def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
-    """Compare all waiting records, or only up to a row id; returns how many there were."""
+def catch_up(engine: Engine, *, until: int | None = None) -> int:
+    """Compare all waiting records, or only up to a row id, in place of the background; returns how many it compared.
+
+    Waits while another process compares them.
+    """
     with engine.store.read() as reader:
         if _first_waiting(reader, 1, until) is None:
             return 0
-    done, step = 0, StepSize()
-    with engine.store.doing(COMPARING):
-        while not stopped():
-            with engine.store.read() as reader:
-                # Who reads a store in memory keeps its writers waiting.
-                first = _first_waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
-                if first is None:
-                    break
-                ahead = _Ahead(engine, reader, first, stopped)
-            left = first.last_id - first.first_id + 1  # some may be superseded or forgotten by now
-            while left > 0 and not stopped():
-                with engine.atomic(step=step) as writer:
-                    step.count = _compare_next(engine, writer, step.size, first.last_id, ahead)
-                if not step.count:
-                    break
-                left, done = left - step.count, done + step.count
+    step = StepSize(rests=False)
+    if engine.store.writing:  # others can store nothing meanwhile
+        return _compare_waiting(engine, until, step, bool)
+    with engine.comparing.relieved(), giving_way(rests=False):
+        return _compare_alone(engine, until, step, bool)
+
+
+def _compare_alone(engine: Engine, until: int | None, step: StepSize, stopped: Callable[[], bool]) -> int:
+    """Compare waiting records while nobody else does; returns how many."""
+    done, before, patience = 0, None, 0.0
+    while not stopped():
+        # Who was refused counts on whoever is at it: what it has written is looked for after the mark is gone.
+        with engine.store.read() as reader:
+            first = _first_waiting(reader, 1, until)
+        if first is None:
+            break
+        if first != before:
+            before, patience = first, time.monotonic() + _PATIENCE_SECONDS
+        with engine.store.doing(COMPARING) as alone:
+            if alone or time.monotonic() > patience:
+                done += _compare_waiting(engine, until, step, stopped)
+        if not alone:
+            time.sleep(_POLL_SECONDS)
+    return done
+
+
+def _compare_waiting(engine: Engine, until: int | None, step: StepSize, stopped: Callable[[], bool]) -> int:
+    """Compare waiting records in their order; returns how many."""
+    done = 0
+    while not stopped():
+        with engine.store.read() as reader:
+            # Who reads a store in memory keeps its writers waiting.
+            first = _first_waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
+            if first is None:
+                break
+            ahead = _Ahead(engine, reader, first, stopped)
+        left = first.last_id - first.first_id + 1  # some may be superseded or forgotten by now
+        while left > 0 and not stopped():
+            with engine.atomic(step=step) as writer:
+                step.count = _compare_next(engine, writer, step.size, first.last_id, ahead)
+            if not step.count:
+                break
+            left, done = left - step.count, done + step.count
     if done and engine.language_model is not None:
         start_judging(engine)
     return done
@@ -332,18 +363,9 @@ class _Ahead:
             [(row.kind, row.text, row.context) for _, row in of_user], [standing.get(row_id) for row_id, _ in of_user]
         )
         self._stored = reader.statements.stored(range(first.first_id, self._end))
-        self._forms: list[StatementForm | None] = []
-        began = time.perf_counter()
-
-        def give_way() -> None:
-            nonlocal began
-            if time.perf_counter() - began > _TURN_SECONDS:
-                time.sleep(_PAUSE_SECONDS)
-                began = time.perf_counter()
-
-        detection = Detection(reader, [*rows.values()], policy, give_way, self.verdicts)
+        detection = Detection(reader, [*rows.values()], policy, self.verdicts)
         new_effects = _effects_of(engine, detection, rows, policy)
-        for i, (row_id, row) in enumerate(rows.items()):
+        for i, (row_id, row) in enumerate(paced(rows.items())):
             if stopped():
                 self._end = first.first_id
                 return
@@ -356,10 +378,7 @@ class _Ahead:
             detection.wrote(i)
             for basis in detection.basis(i):
                 self._by_basis.setdefault(basis, []).append(row_id)
-            give_way()
-        for form in reader.statements.forms(self._stored):
-            self._forms.append(form)
-            give_way()
+        self._forms: list[StatementForm | None] = [*paced(reader.statements.forms(self._stored))]
 
     def next(self, writer: Writer, ids: range) -> tuple[range, bool]:
         """The first of these records to store, and whether what was found of them holds; else they are compared now."""

@@ -22,7 +22,7 @@ from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Direction, Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
-from recallite.store.columns import Row, stated_at
+from recallite.store.columns import Row, beginning, stated_at
 from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.relations import (
     LinkRow,
@@ -30,7 +30,6 @@ from recallite.store.sql.relations import (
     Occurrence,
     Standpoint,
     Supersession,
-    beginning,
 )
 from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
@@ -99,13 +98,6 @@ def outranks(authority: int, other: int) -> bool:
 def said_after(new: Claim, old: Claim) -> int | None:
     """Return the first time at which one was said after the last of the other; None if it never was."""
     return next((told_at for told_at in new.told_at if told_at > old.told_at[-1]), None)
-
-
-def begins_at(known: Known | Standpoint) -> int:
-    """Return the time from which a record holds."""
-    if isinstance(known, Row):
-        return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
-    return known.begins_at
 
 
 def adds_nothing(row: Row, other: Known) -> bool:

@@ -252,7 +252,7 @@ def write_rows(
     # Scopes and ids that the rows name are locked; all where they may change records of other scopes.
     locks = [*{*rows.scope}, *map("id {}".format, compress(rows.public_id, rows.named))]
     changes_others = any(rows.supersedes) or (on_existing != "error" and any(rows.named))
-    with engine.atomic(None if changes_others else locks) as writer:
+    with engine.atomic(None if changes_others else locks, counts="due" if len(rows) <= _FEW else "many") as writer:
         if floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
             # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overload
 
 import numpy as np
@@ -77,6 +77,9 @@ class Derivation(Protocol):
     def statement(self, i: int) -> StatementForm | None:
         """The form of the statement of text i; None if nothing is stored of it."""
 
+    def frames(self, i: int) -> Sequence[tuple[int, int]]:
+        """The frames of that form, which take less time."""
+
 
 Derive: TypeAlias = Callable[[Texts], Derivation]
 """The function by which a store derives again what it has of texts; whoever opens the store gives it."""
@@ -139,6 +142,11 @@ class Row(Struct, kw_only=True, gc=False):
         if self.vectors:
             return "embedded"
         return "refused" if self.refused is not None else "pending" if self.pending else "none"
+
+    @property
+    def begins_at(self) -> int:
+        """The time when it begins to hold."""
+        return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
 
 
 class CurrentRecord(Struct):
@@ -265,7 +273,7 @@ class RowColumns(Sequence[Row]):
         if row is None:
             if not 0 <= index < len(self.text):
                 raise IndexError(index)
-            row = self._made[index] = Row(**{name: getattr(self, name)[index] for name in _FIELDS})
+            row = self._made[index] = Row(**dict(zip(_FIELDS, map(itemgetter(index), _values(self)), strict=True)))
         return row
 
     def select(self, indices: Sequence[int]) -> Self:
@@ -310,6 +318,15 @@ class RowColumns(Sequence[Row]):
             "embedded" if parts else "refused" if refused is not None else "pending" if pending else "none"
             for parts, refused, pending in zip(self.vectors, self.refused, self.pending, strict=True)
         ]
+
+
+def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time when a statement begins to hold, to tell which of two holds later.
+
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
+    """
+    return created_at if valid_from is None or resolved else valid_from
 
 
 def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:

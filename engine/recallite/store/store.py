@@ -72,9 +72,9 @@ class Store(ABC):
         another process is writing.
         """
 
-    def doing(self, work: str) -> AbstractContextManager[None]:
-        """Let other processes know that this one does some work, so that they need not."""
-        return nullcontext()
+    def doing(self, work: str) -> AbstractContextManager[bool]:
+        """Do some work that one does for all, if nobody does it; yields whether that is so."""
+        return nullcontext(True)
 
     def is_done_elsewhere(self, work: str) -> bool:
         """Whether another process, or another thread, does this work."""

@@ -8,9 +8,9 @@ refuses to write on a reader's own connection. Row ids grow with time and are ne
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
-from typing import Any, Self, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,49 +27,6 @@ from recallite.store.sql.services import Documents, Sessions, Tiers
 from recallite.store.sql.vectors import EmbeddingCache, Vectors
 
 Known = TypeVar("Known")
-
-
-class Rows:
-    """The rows of a statement, to be iterated, awaited or entered, as aiosqlite's cursor; nothing waits for them."""
-
-    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._rows = iter(rows)
-
-    def __iter__(self) -> Iterator[Sequence[Any]]:
-        return self._rows
-
-    def __await__(self) -> Generator[None, None, Self]:
-        yield from ()
-        return self
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        pass
-
-    async def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
-        for row in self._rows:
-            yield row
-
-    async def fetchone(self) -> Sequence[Any] | None:
-        """The next row; None after the last."""
-        return next(self._rows, None)
-
-    async def fetchall(self) -> list[Sequence[Any]]:
-        """All rows that are left."""
-        return [*self._rows]
-
-
-class ReadOnlySql:
-    """SQL for the custom strategies of a workspace, inside a read transaction."""
-
-    def __init__(self, connection: SqlConnection) -> None:
-        self._connection = connection
-
-    def execute(self, statement: str, bindings: Any = ()) -> Rows:
-        """Run a statement; returns its rows as tuples, to be read once."""
-        return Rows(self._connection.execute(statement, bindings))
 
 
 class Reader(ABC):
@@ -108,9 +65,9 @@ class Reader(ABC):
         """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
         return self.began is not None and not self.changes.matches(self.began)
 
-    def sql(self) -> ReadOnlySql:
-        """A handle for SQL over the documented views."""
-        return ReadOnlySql(self.connection)
+    def sql(self, statement: str, bindings: Any = ()) -> Iterable[Sequence[Any]]:
+        """The rows of a statement over the documented views, to be read once."""
+        return self.connection.execute(statement, bindings)
 
 
 class Writer(Reader):
@@ -169,8 +126,8 @@ class Writer(Reader):
         """Insert rows of these columns, many at once if the database can; without a row nothing is prepared."""
 
     @abstractmethod
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        """Add the names that a table lacks."""
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
+        """Add the names that a table lacks; returns their numbers, or nothing if the database does not tell them."""
 
 
 @cache

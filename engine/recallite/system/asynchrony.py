@@ -153,6 +153,11 @@ def awaited(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[Asyn
     return verb
 
 
+def passed_on(name: str) -> Any:
+    """The property of this name of the twin, which has to be open; its type is declared where it stands."""
+    return property(lambda self: getattr(self._now(), name))
+
+
 def awaited_service(
     method: Callable[Concatenate[S, P], T], twin: Callable[[AsyncHandle[Any], Callable[[Any], T]], R]
 ) -> Callable[Concatenate[AsyncService[S], P], Coroutine[Any, Any, R]]:

@@ -215,7 +215,7 @@ def unfinished(
     running ones are not, unless the folder is `swept`; files of the same name with an ending of `beside` are removed
     with each. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
     """
-    stem = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
+    stem = _stem_of(name)
     if not swept:
         sweep(folder, re.compile(re.escape(stem)), parent=parent, beside=beside)
     for _ in range(_ATTEMPTS):
@@ -272,6 +272,17 @@ def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, besi
                     _remove(folder + name, parent, beside)
             finally:
                 os.close(descriptor)
+
+
+def sweep_beside(path: str, *, beside: Sequence[str] = ()) -> None:
+    """Remove what killed processes left beside the file at a path that they were to replace, as far as possible."""
+    folder, name = os.path.split(path)
+    sweep(os.path.join(folder, ""), re.compile(re.escape(_stem_of(name))), beside=beside)
+
+
+def _stem_of(name: str) -> str:
+    """The beginning of a file's name which the files beside it have in theirs."""
+    return os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
 
 
 def new_file_mode() -> int:

@@ -1,9 +1,12 @@
-"""The kernels as the engine sees them: their errors are ours."""
+"""The kernels as the engine sees them, whose errors are ours, and products of matrices by one thread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from recallite.errors import KernelError
 
@@ -12,7 +15,14 @@ try:
 except ValueError as refused:  # RECALLITE_KERNELS names no backend, or one that is not installed
     raise KernelError(str(refused)) from None
 
-__all__ = ["kernel_errors", "kernels"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["kernel_errors", "kernels", "products"]
+
+# OpenBLAS gives a product of more multiplications to several threads, which spin until all are scheduled: 31 texts with
+# a cohort took 14 ms of processor time and 87 ms on two cores with twenty busy processes, by blocks of fewer 0.2 ms.
+_ONE_THREAD, _ROWS = 1 << 18, 8
 
 
 @contextmanager
@@ -22,3 +32,14 @@ def kernel_errors() -> Iterator[None]:
         yield
     except kernels.KernelError as refused:
         raise KernelError(str(refused)) from refused
+
+
+def products(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The products of each row with each other, (rows, others), by this thread alone."""
+    found = np.empty((len(rows), len(others)), np.float32)
+    columns = max(_ONE_THREAD // (_ROWS * rows.shape[1]), 1)
+    for row in range(0, len(rows), _ROWS):
+        for column in range(0, len(others), columns):
+            block = np.s_[row : row + _ROWS, column : column + columns]
+            np.matmul(rows[block[0]], others[block[1]].T, out=found[block])
+    return found

@@ -8,13 +8,15 @@ only pauses. Work that nobody waits for has one daemon thread, started when ther
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar
 
 from recallite.system.files import opened
 from recallite.system.messages import fault_text
@@ -37,6 +39,12 @@ _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
 gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 """Whether this thread works in the background."""
+# Who waits for the interpreter's lock while another thread computes waits 5 ms, and a recall gives it up a dozen times.
+# So the background gives it up each millisecond, and rests while a thread that does not work in the background is in a
+# transaction, for 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
+_WORKING_SECONDS, _RESTING_SECONDS, _PAUSE_SECONDS = 1e-3, 5e-3, 1e-5
+_in_transactions: dict[int, int] = {}
+_nobody_is = threading.Event()
 _rests: ContextVar[bool] = ContextVar("rests", default=True)
 
 
@@ -54,15 +62,73 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
         _rests.reset(tokens[1])
 
 
+def note_begin() -> int:
+    """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end."""
+    if gives_way.get():
+        return 0
+    thread = threading.get_ident()
+    _in_transactions[thread] = _in_transactions.get(thread, 0) + 1
+    return thread
+
+
+def note_end(thread: int) -> None:
+    """Take back what `note_begin` has noted."""
+    if thread:
+        left = _in_transactions.pop(thread, 1) - 1
+        if left:
+            _in_transactions[thread] = left
+        elif not _in_transactions and not _nobody_is.is_set():
+            _nobody_is.set()
+
+
+class _Pace(threading.local):
+    """Until when a thread in the background works before it gives way, whoever else there is; and at most."""
+
+    anyway = at_most = 0.0
+
+
+_pace = _Pace()
+
+
+def give_way() -> None:
+    """In the background, let others compute: to be called after each half of a millisecond of work."""
+    now = time.perf_counter()
+    if now < _pace.anyway or (now < _pace.at_most and not _in_transactions) or not gives_way.get():
+        return
+    _nobody_is.clear()
+    rested = True
+    if _in_transactions:
+        rested = _nobody_is.wait(_RESTING_SECONDS)
+    else:
+        time.sleep(_PAUSE_SECONDS)
+    _pace.at_most = time.perf_counter() + _WORKING_SECONDS
+    _pace.anyway = 0.0 if rested else _pace.at_most
+
+
+T = TypeVar("T")
+
+
+def paced(items: Iterable[T]) -> Iterable[T]:
+    """The items; in the background it gives way before each."""
+    return _paced(items) if gives_way.get() else items
+
+
+def _paced(items: Iterable[T]) -> Iterator[T]:
+    for item in items:
+        give_way()
+        yield item
+
+
 @contextmanager
-def present(path: str | None, beside: str) -> Iterator[None]:
+def present(path: str | None, beside: str, *, alone: bool = False) -> Iterator[bool]:
     """Let `is_present` of other processes know of this one, as far as the file system permits.
 
-    The file at the path is there meanwhile, with the mode of the file `beside`.
+    The file at the path is there meanwhile, with the mode of the file `beside`. `alone`: only if nobody is present
+    there; yields whether that is so.
     """
-    descriptor = None if path is None else _entered(path, beside)
+    descriptor = None if path is None else _entered(path, beside, alone=alone)
     try:
-        yield
+        yield not alone or descriptor is not None or not is_present(path)
     finally:
         if descriptor is not None and path is not None:
             try:  # drop the lock, and remove the file if nobody else has it
@@ -122,7 +188,7 @@ class Turnstile:
         return not self._waiting and not is_present(self._path)
 
     def wait_until_free(self) -> None:
-        """Wait until nobody waits and the last turn of the background is as long ago as it took.
+        """Wait until nobody waits or computes, and the last turn of the background is as long ago as it took.
 
         After a second it is the background's turn all the same.
         """
@@ -130,6 +196,7 @@ class Turnstile:
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while not self.is_free() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+        give_way()
 
     def had_turn(self, seconds: float) -> None:
         """Note the end of a turn of the background, which held the lock so long."""
@@ -151,7 +218,11 @@ class StepSize:
     def turn(self) -> Iterator[None]:
         """The work of one turn, from when it has the lock. To end a transaction takes as long for one as for many."""
         self.count, began, worked = self.size, time.perf_counter(), time.thread_time()
-        yield
+        _pace.anyway = math.inf  # whoever holds the lock of the store is to be done soon
+        try:
+            yield
+        finally:
+            _pace.anyway = 0.0
         if self.count:
             worked, took = time.thread_time() - worked, time.perf_counter() - began
             fitting = int(self.count / max(worked / _AIMED_SECONDS, took / _LONGEST_TURN_SECONDS, 1e-4))
@@ -159,8 +230,8 @@ class StepSize:
             self.size = max(self._least, self.size // 4, min(fitting, 2 * self.size, self._most))
 
 
-def _entered(path: str, beside: str) -> int | None:
-    """A descriptor of the file with a lock that others may have too; None if there can be none."""
+def _entered(path: str, beside: str, *, alone: bool) -> int | None:
+    """A descriptor of the file with a lock that others may have too unless `alone`; None if there can be none."""
     for _ in range(_ATTEMPTS):
         try:
             descriptor = opened(path, os.O_RDWR | os.O_CREAT)
@@ -170,12 +241,12 @@ def _entered(path: str, beside: str) -> int | None:
             if sys.platform == "win32":
                 import secrets  # loads a dozen modules
 
-                os.lseek(descriptor, secrets.randbelow(_BYTES), os.SEEK_SET)
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+                os.lseek(descriptor, 0 if alone else secrets.randbelow(_BYTES), os.SEEK_SET)
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, _BYTES if alone else 1)
             else:
                 with suppress(OSError):  # a file of another user has its mode already
                     os.fchmod(descriptor, os.stat(beside).st_mode & 0o666)
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink:  # else it was removed before it was locked
                 return descriptor
         except OSError:
@@ -223,6 +294,7 @@ class Background:
         self._thread: threading.Thread | None = None
         self._waiting: dict[str, Task] = {}
         self._failures: dict[str, str] = {}
+        self._relieved = 0
         self._stopped = False
 
     @property
@@ -239,14 +311,34 @@ class Background:
         """Run the task soon, in place of one of the same name that waits; it waits where no thread is left."""
         with self._lock:
             self._waiting[name] = task
-            if self._thread is None and not self._stopped:
-                thread = threading.Thread(target=self._run, name="recallite", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    _log.debug("%s: no thread can be started; the next call tries again", self._what)
-                    return
-                self._thread = thread
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        """Start the thread if there is something to do; with the lock."""
+        if self._waiting and self._thread is None and not self._stopped and not self._relieved:
+            thread = threading.Thread(target=self._run, name="recallite", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                _log.debug("%s: no thread can be started; the next call tries again", self._what)
+                return
+            self._thread = thread
+
+    @contextmanager
+    def relieved(self) -> Iterator[None]:
+        """Have this thread do the work: a task stops after what it is at, and runs again afterwards for what is left.
+
+        One that does not stop is not waited for.
+        """
+        with self._lock:
+            self._relieved += 1
+        try:
+            self.wait(_CLOSING_SECONDS)
+            yield
+        finally:
+            with self._lock:
+                self._relieved -= 1
+                self._start_thread()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until nothing is left to do; returns whether that is so."""
@@ -264,15 +356,17 @@ class Background:
     def _run(self) -> None:
         while True:
             with self._lock:
-                if self._stopped or not self._waiting:
+                if self._stopped or self._relieved or not self._waiting:
                     self._thread = None
                     return
                 name = next(iter(self._waiting))
                 task = self._waiting.pop(name)
             try:
                 with giving_way():
-                    task(lambda: self._stopped)
+                    task(lambda: self._stopped or self._relieved > 0)
                 self._failures.pop(name, None)
+                if self._relieved:  # and so perhaps not done
+                    self._waiting.setdefault(name, task)
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
                 if name not in self._failures and not self._stopped:  # once, until it succeeds
                     _log.warning("%s failed with %s", self._what, type(failure).__name__)

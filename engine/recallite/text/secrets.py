@@ -133,15 +133,6 @@ def redact_all(value: Any, name: str = "") -> Any:
     return [redact_all(item, name) for item in value] if isinstance(value, list | tuple) else value
 
 
-def strings_of(value: object) -> Iterator[str]:
-    """Every string of a JSON value except its keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings_of(item)
-
-
 def _visible(text: str) -> tuple[str, list[int] | None]:
     """A text without what is invisible and with what was redacted before masked; the positions of its characters."""
     positions: list[int] | None = None

@@ -295,7 +295,7 @@ def _refers(part: str, before: str) -> bool:
     return False
 
 
-# Unwanted text: instructions to a model, and times that have passed. A person decides on what is found.
+# Unwanted text: instructions to a model. A person decides on what is found.
 _TARGET = (
     r"(?:(?:all|any|the|these|those|of) ){0,3}(?:your|my|previous|prior|earlier|above|preceding|system|existing) "
     r"(?:previous |prior |earlier |system |initial ){0,2}"
@@ -326,22 +326,11 @@ _ORDERS = {
     ),
 }
 _ADDRESSES = tuple((reason, lazily(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
-_PASSING = lazily(
-    r"(?i)\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
-    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
-    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b"
-)
 
 
 def addresses_model(text: str) -> str | None:
     """Return the words with which a text instructs a model, or None."""
     return next((reason for reason, pattern in _ADDRESSES if pattern.search(text)), None)
-
-
-def passing_time(text: str) -> str | None:
-    """The first expression for a time that soon passes: "next week"."""
-    match = _PASSING.search(text)
-    return None if match is None else match[0]
 
 
 # Owner of a record's statement, by its metadata: "I live in Oslo" of two users are two facts.

@@ -20,7 +20,6 @@ CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s argume
 if a tag contains one), metadata as JSON, an empty cell for an omitted argument. Text: one memory per line.
 """
 
-from recallite.transfer.exporting import export
-from recallite.transfer.importing import import_
+from recallite.transfer.streaming import export, import_
 
 __all__ = ["export", "import_"]

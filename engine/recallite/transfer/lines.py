@@ -19,7 +19,7 @@ from typing import IO, Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from recallite.errors import InvalidInput, RecalliteError, StoreError
+from recallite.errors import InvalidInput, StoreError
 from recallite.model.authority import AUTHORITIES, Authority, check_authority
 from recallite.model.checks import check_path, to_datetime
 from recallite.model.records import NewRecord, Record
@@ -148,8 +148,6 @@ def _checked(place: str | os.PathLike[str], store: str) -> Path:
             raise InvalidInput(f"{path} is a directory: give the path of a file, e.g. {path / 'memories.jsonl'}")
         if path.exists() and is_file_of(path, store):
             raise InvalidInput(f"{path} is the store itself: give the path of another file")
-    except RecalliteError:
-        raise
     except (OSError, RuntimeError) as fault:
         raise InvalidInput(f"{path} cannot be opened: {fault}") from fault
     return path

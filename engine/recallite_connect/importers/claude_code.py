@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallite.model.authority import Authority
-from recallite.model.records import NewRecord
 from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entry,
@@ -39,7 +38,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name
 
 _FILES = re.compile(r"\.jsonl$")
 _HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")
@@ -84,13 +83,15 @@ class _Queued(NamedTuple):
 class _Session(SessionReader):
     """One file: the turns that were taken so far, and the prompts that were put into the queue or taken from it."""
 
+    host, kept = "claude-code", ("last",)
+
     def __init__(self, name: str, changed_at: datetime) -> None:
-        self._name, self._at, self._position = name, changed_at, 0
+        super().__init__(name, changed_at)
         self._folder = name.rpartition("/")[0].partition("/")[0]
         self._waiting: list[_Queued] = []
         self._sent: list[_Queued] = []
         self._asked: set[object] = set()  # calls of AskUserQuestion without an answer
-        self._last: dict[str, Any] = {}
+        self._last: dict[str, str] = {}
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The turn of a line, and what it has besides."""
@@ -116,7 +117,7 @@ class _Session(SessionReader):
             if (what := _BLOCKS.get(text_of(block.get("type")))) is not None:
                 yield LeftOut(what)
         texts = [text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text")))]
-        self._last = line
+        self._last = {name: line[name] for name in _KEPT if isinstance(line.get(name), str)}
         if kind == "user":
             has_result = "toolUseResult" in line or any(block.get("type") == "tool_result" for block in blocks)
             if texts and not has_result:
@@ -129,7 +130,7 @@ class _Session(SessionReader):
         self._asked.update(block.get("id") for block in blocks if block.get("name") == "AskUserQuestion")
         yield from self._only_queued(self._sent)
         if texts and message.get("model") != "<synthetic>":
-            yield self._found(number, self._turn(number, line, "assistant", "\n\n".join(texts)), "agent")
+            yield self._found(number, line, "assistant", "\n\n".join(texts), "agent")
 
     def end(self) -> Iterator[Entry]:
         """The prompts that nothing followed."""
@@ -138,15 +139,7 @@ class _Session(SessionReader):
 
     def state(self) -> dict[str, Any] | None:
         """The state of the session; None while a prompt is in the queue, or a question has no answer."""
-        if self._waiting or self._sent or self._asked:
-            return None
-        last = {name: self._last[name] for name in _KEPT if isinstance(self._last.get(name), str)}
-        return {"at": self._at.isoformat(), "position": self._position, "last": last}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where the session was."""
-        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
-        self._last = state["last"]
+        return None if self._waiting or self._sent or self._asked else super().state()
 
     def _prompt(
         self, number: int, line: dict[str, Any], texts: list[str], sender_fields: dict[str, Any], *, has_result: bool
@@ -164,7 +157,7 @@ class _Session(SessionReader):
             yield LeftOut("hidden messages")
             return
         by_user = prompt.by_user and (human or unknown)
-        yield self._found(number, self._turn(number, line, "user", prompt.text), "user" if by_user else "agent")
+        yield self._found(number, line, "user", prompt.text, "user" if by_user else "agent")
 
     def _reply(self, number: int, line: dict[str, Any], blocks: list[dict[str, object]]) -> Iterator[Entry]:
         """What a person answered to questions, or said when a call was not allowed."""
@@ -183,8 +176,7 @@ class _Session(SessionReader):
                     texts.append(refused[1].strip())
                     by_user = by_user and "toolDenialKind" in line
         if any(texts):
-            record = self._turn(number, line, "user", "\n".join(texts))
-            yield self._found(number, record, "user" if by_user else "agent")
+            yield self._found(number, line, "user", "\n".join(texts), "user" if by_user else "agent")
 
     def _queue(self, number: int, line: dict[str, Any]) -> None:
         """Note a prompt that is put into the queue or taken out of it: to be sent, or to be edited (popAll)."""
@@ -220,10 +212,7 @@ class _Session(SessionReader):
             yield from self._prompt(queued.line, line, [queued.text], {}, has_result=False)
         prompts.clear()
 
-    def _found(self, number: int, record: NewRecord, authority: Authority) -> FoundMemory:
-        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
-
-    def _turn(self, number: int, line: dict[str, Any], role: str, text: str) -> NewRecord:
+    def _found(self, number: int, line: dict[str, Any], role: str, text: str, authority: Authority) -> FoundMemory:
         message = mapping(line.get("message"))
         session = text_of(line.get("sessionId")) or self._name.rpartition("/")[2].removesuffix(".jsonl")
         project = project_name(line.get("cwd")) or self._folder
@@ -231,12 +220,10 @@ class _Session(SessionReader):
         about = labels(
             session=session, project=line.get("cwd"), branch=line.get("gitBranch"), model=message.get("model")
         )  # fmt: skip
-        self._position += 1
         id = text_of(line.get("uuid")) or f"{session}:{number}"
-        return turn_record(
-            "claude-code", project, session, id=id, text=text, role=role, position=self._position - 1,
-            said_at=self._at, about=about,
-        )  # fmt: skip
+        turn = self._turn(number, project, session, id=id, text=text, role=role, authority=authority, about=about)
+        self._position += 1
+        return turn
 
 
 SOURCE = Source(

@@ -38,7 +38,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -59,12 +59,13 @@ def sessions(path: Path) -> Sessions:
 class _Session(SessionReader):
     """One file: the session and the turns that were taken so far."""
 
+    host, kept = "codex", ("id", "root", "said", "known", "subagent", "program", "about")
+
     def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
-        session_ids = _ID.findall(name)
-        self._name, self._at, self._roots = name, changed_at, roots
+        super().__init__(name, changed_at)
+        session_ids, self._roots = _ID.findall(name), roots
         self._id = self._root = session_ids[-1] if session_ids else name.rpartition("/")[2].removesuffix(".jsonl")
-        self._said = b""
-        self._position = 0
+        self._said = ""
         self._known = self._subagent = self._program = False
         self._about: dict[str, Any] = {}
         self._asked: dict[str, dict[str, str]] = {}  # questions by their ids, of calls without an answer
@@ -138,31 +139,23 @@ class _Session(SessionReader):
                 yield self._found(number, "user", "\n".join(lines), "user")
 
     def _found(self, number: int, role: str, text: str, authority: Authority) -> FoundMemory:
-        self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
+        self._said = sha256(bytes.fromhex(self._said) + f"{role}\0{text}".encode()).hexdigest()
         project = project_name(self._about.get("project"))
         about = {name: value for name, value in self._about.items() if name != "model" or role == "assistant"}
-        record = turn_record(
-            "codex", project, self._id, id=f"{self._root}:{self._said.hex()[:32]}", text=text, role=role,
-            position=self._position, said_at=self._at, about=about,
+        turn = self._turn(
+            number, project, self._id, id=f"{self._root}:{self._said[:32]}", text=text, role=role,
+            authority="agent" if self._program else authority, about=about,
         )  # fmt: skip
         self._position += 1
-        authority = "agent" if self._program else authority
-        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
+        return turn
 
     def state(self) -> dict[str, Any] | None:
         """The state of the session; None while a question has no answer."""
-        return None if self._asked else {
-            "at": self._at.isoformat(), "id": self._id, "root": self._root, "said": self._said.hex(),
-            "position": self._position, "known": self._known, "subagent": self._subagent, "program": self._program,
-            "about": self._about,
-        }  # fmt: skip
+        return None if self._asked else super().state()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where the session was."""
-        self._at, self._said = time_of(state["at"]) or self._at, bytes.fromhex(state["said"])
-        self._id, self._root, self._position = state["id"], state["root"], state["position"]
-        self._known, self._subagent, self._program = state["known"], state["subagent"], state["program"]
-        self._about = state["about"]
+        super().restore(state)
         self._roots[self._id] = self._root
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from recallite.model.authority import Authority
 from recallite_connect.frames import typed
-from recallite_connect.importers.reading import Entry, FoundMemory, LeftOut, labels, mapping, text_of, time_of
-from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name, turn_record
+from recallite_connect.importers.reading import Entry, LeftOut, labels, mapping, text_of, time_of
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name
 
 _FILES = re.compile(r"(^|/)(?:events|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$")
 
@@ -33,8 +33,10 @@ def sessions(path: Path) -> Sessions:
 class _Session(SessionReader):
     """One file: the session, and how many turns were taken so far."""
 
+    host, kept = "copilot-cli", ("id", "about")
+
     def __init__(self, name: str, changed_at: datetime, file: Path) -> None:
-        self._name, self._at, self._position = name, changed_at, 0
+        super().__init__(name, changed_at)
         self._id = file.stem if file.stem != "events" else file.absolute().parent.name
         self._about: dict[str, Any] = labels(session=self._id)
 
@@ -68,22 +70,10 @@ class _Session(SessionReader):
         else:
             about = {**about, **labels(model=data.get("model"))}
         if text:
-            record = turn_record(
-                "copilot-cli", project_name(about.get("project")), self._id,
-                id=text_of(line.get("id")) or f"{self._id}:{number}", text=text, role=role, position=self._position,
-                said_at=self._at, about=about,
-            )  # fmt: skip
+            id, project = text_of(line.get("id")) or f"{self._id}:{number}", project_name(about.get("project"))
+            turn = self._turn(number, project, self._id, id=id, text=text, role=role, authority=authority, about=about)
             self._position += 1
-            yield FoundMemory(record=record, path=self._name, line=number, authority=authority)
-
-    def state(self) -> dict[str, Any]:
-        """The state of the session."""
-        return {"at": self._at.isoformat(), "position": self._position, "id": self._id, "about": self._about}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where the session was."""
-        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
-        self._id, self._about = state["id"], state["about"]
+            yield turn
 
 
 SOURCE = Source(

@@ -47,7 +47,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name
 
 _FILES = re.compile(r"(^|/)session-[^/]*\.jsonl$")
 _DOCUMENTS = re.compile(r"(^|/)session-[^/]*\.json$")
@@ -98,11 +98,11 @@ def _document(file: Path, name: str) -> Iterator[Entry]:
 class _Session(SessionReader):
     """One file: the messages that were taken so far."""
 
-    host = "gemini-cli"
+    host, kept = "gemini-cli", ("session", "folder", "project", "sub")
 
     def __init__(self, name: str, changed_at: datetime, file: Path) -> None:
-        self._name, self._at, self._position = name, changed_at, 0
-        self._session, self._subagent = name.rpartition("/")[2].partition(".")[0], False
+        super().__init__(name, changed_at)
+        self._session, self._sub = name.rpartition("/")[2].partition(".")[0], False
         self._seen: dict[str, None] = {}  # in their order
         self._folder, project = "", file.absolute().parent.parent
         with suppress(OSError, UnicodeDecodeError), open_regular(project / ".project_root") as stream:
@@ -114,12 +114,12 @@ class _Session(SessionReader):
         id, kind, said_at = text_of(line.get("id")), line.get("type"), time_of(line.get("timestamp"))
         if "sessionId" in line and not id:
             self._session = text_of(line["sessionId"]) or self._session
-            self._subagent = line.get("kind") == "subagent"
+            self._sub = line.get("kind") == "subagent"
         if not id:
             return
         self._at = said_at or self._at
         calls = [*map(mapping, array(line.get("toolCalls")))]
-        if self._subagent:
+        if self._sub:
             yield from self._once(id, LeftOut("messages of subagents"))
         elif kind in ("user", "gemini"):
             content = line.get("displayContent") or line.get("content")
@@ -134,7 +134,7 @@ class _Session(SessionReader):
             yield from self._once(f"{id}:thoughts", LeftOut("thoughts of a model"))
         for call in calls:
             yield from self._once(f"{id}:{call.get('id')}", LeftOut("calls and results of tools"))
-            answers = _answers(call) if call.get("name") == "ask_user" and not self._subagent else ""
+            answers = _answers(call) if call.get("name") == "ask_user" and not self._sub else ""
             if answers:
                 answered = f"{id}:{text_of(call.get('id'))}:answers"
                 authority: Authority = "user" if call.get("displayName") == _ASKED_BY_HOST else "agent"
@@ -148,15 +148,12 @@ class _Session(SessionReader):
 
     def state(self) -> dict[str, Any]:
         """The state of the session."""
-        about = {"session": self._session, "folder": self._folder, "project": self._project}
-        seen = [*self._seen][-_LAST_SEEN:]
-        return {**about, "at": self._at.isoformat(), "position": self._position, "seen": seen, "sub": self._subagent}
+        return {**(super().state() or {}), "seen": [*self._seen][-_LAST_SEEN:]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where the session was."""
-        self._session, self._folder, self._project = state["session"], state["folder"], state["project"]
-        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
-        self._seen, self._subagent = dict.fromkeys(state["seen"]), state["sub"]
+        super().restore(state)
+        self._seen = dict.fromkeys(state["seen"])
 
     def _message(
         self, number: int, id: str, kind: object, blocks: list[dict[str, Any]], model: object, *, stated: bool = False
@@ -173,11 +170,10 @@ class _Session(SessionReader):
         return self._found(number, id, "user", prompt.text, "user" if prompt.by_user else "agent")
 
     def _found(self, number: int, id: str, role: str, text: str, authority: Authority, **about: object) -> FoundMemory:
-        record = turn_record(
-            self.host, self._project, self._session, id=id, text=text, role=role, position=self._position,
-            said_at=self._at, about=labels(session=self._session, project=self._folder, **about),
-        )  # fmt: skip
-        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
+        beside = labels(session=self._session, project=self._folder, **about)
+        return self._turn(
+            number, self._project, self._session, id=id, text=text, role=role, authority=authority, about=beside
+        )
 
 
 class _QwenSession(_Session):

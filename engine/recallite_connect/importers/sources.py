@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
@@ -21,6 +21,7 @@ from recallite_connect.importers.reading import (
     MAX_LINE_BYTES,
     Entries,
     Entry,
+    FoundMemory,
     files_below,
     is_json_document,
     json_value,
@@ -29,6 +30,7 @@ from recallite_connect.importers.reading import (
     scope_of,
     shown_name,
     text_of,
+    time_of,
 )
 from recallite_documents.detecting import looks_like
 
@@ -135,7 +137,16 @@ _CHECKED_BYTES = 4096
 
 
 class SessionReader:
-    """The base of what reads the lines of one file, in their order."""
+    """The base of what reads the lines of one file of a coding agent, `host`, in their order.
+
+    Its state, from which another can go on, are the time and the position of the last turn, and the attributes `kept`.
+    """
+
+    host: ClassVar[str]
+    kept: ClassVar[tuple[str, ...]]
+
+    def __init__(self, name: str, changed_at: datetime) -> None:
+        self._name, self._at, self._position = name, changed_at, 0
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The memories of a line."""
@@ -147,10 +158,25 @@ class SessionReader:
 
     def state(self) -> dict[str, Any] | None:
         """Its state after these lines, as JSON without their texts; None while words wait for a further line."""
-        return None
+        kept = {name: getattr(self, f"_{name}") for name in self.kept}
+        return {"at": self._at.isoformat(), "position": self._position, **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as the reader that had this state."""
+        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
+        for name in self.kept:
+            setattr(self, f"_{name}", state[name])
+
+    def _turn(
+        self, number: int, project: str, session: str, *, id: str, text: str, role: str, authority: Authority,
+        about: Mapping[str, Any],
+    ) -> FoundMemory:  # fmt: skip
+        """What was said in a line, at the position that is next."""
+        record = turn_record(
+            self.host, project, session, id=id, text=text, role=role, position=self._position, said_at=self._at,
+            about=about,
+        )  # fmt: skip
+        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
 
 
 class _Progress:

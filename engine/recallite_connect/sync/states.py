@@ -39,8 +39,8 @@ from recallite.store.sql.record_reading import Version
 from recallite.store.sql.relations import LinkRow, NamedSupersession, Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.text.words import content_hash
-from recallite.transfer.importing import check_parts
 from recallite.transfer.lines import Embedder
+from recallite.transfer.streaming import check_parts
 
 _Moment = Annotated[int, Meta(ge=EARLIEST_US, le=LATEST_US)]
 Stamp = tuple[_Moment, str]

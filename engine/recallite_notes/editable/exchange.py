@@ -24,8 +24,8 @@ from recallite.remember import change, relations
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.system.telemetry import traced
-from recallite.transfer.importing import Batch, check_supersession, name_memories, put_supersession
 from recallite.transfer.lines import Incoming, LinkLine, SupersessionLine, written_time
+from recallite.transfer.streaming import Batch, check_supersession, name_memories, put_supersession
 from recallite_notes.editable.markdown import (
     Joined,
     MemoryFile,

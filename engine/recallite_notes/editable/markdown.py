@@ -25,14 +25,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput
-from recallite.model.authority import implied_authority
+from recallite.model.authority import authority_of, ranks_of
 from recallite.model.checks import check_name, check_scope, check_time, optional_datetime
 from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
 from recallite.text.patterns import lazily
-from recallite.transfer.exporting import link_fields, occurrence_lines, supersession_lines
 from recallite.transfer.lines import LinkTo, OccurrenceLine, RecordFields, scope_within, written_time
+from recallite.transfer.streaming import link_fields, occurrence_lines, supersession_lines
 from recallite_documents.front_matter import read_block, write_block
 
 _HEAD = lazily(r"\A---\n(scope:[^\n]*\n(?:(?!---)[^\n]*\n)*+)---[ \t]*(?:\n|\Z)")
@@ -162,7 +162,7 @@ def file_of(record: Record, base: str) -> MemoryFile:
     values = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
     same = [name for name in ("updated_at", "recorded_from") if values[name] == record.created_at]
-    if values["authority"] == implied_authority(record.kind, record.source, record.context):
+    if values["authority"] == authority_of(*ranks_of("user", [record.kind], [record.source], [record.context])):
         same.append("authority")
     scope = scope_within(record.scope, base)
     return MemoryFile(**{**values, **times, **dict.fromkeys(same)}, scope=scope, text=record.text)

@@ -148,7 +148,11 @@ def _transcribed(event: Event, transcript: Sessions) -> Iterator[_Turn]:
     for entry in transcript.entries(growing=True):
         if not isinstance(entry, FoundMemory):
             continue
-        record = structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")
+        # A clock that was set back since has been ahead: the store refuses what is said later than now.
+        said_at, now = entry.record.created_at, datetime.now(UTC)
+        if isinstance(said_at, datetime) and said_at > now:
+            said_at = now
+        record = structs.replace(entry.record, id=f"{event.host}:{entry.record.id}", created_at=said_at)
         turn = _Turn(entry.line or 0, record, entry.authority or "agent")
         if record.context == "assistant":
             conclusion = turn

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
@@ -24,7 +25,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
-from recallite.doors.calls import RecordsAnswer
 from recallite.doors.operation import codes_of
 from recallite.doors.operations import SCOPE_HEADER
 from recallite.errors import (
@@ -45,6 +45,7 @@ from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_server.http.access_tokens import Grant, Tokens
 from recallite_server.http.connections import MAX_CONNECTIONS
+from recallite_server.operations import RecordsAnswer
 
 _log = logger(__name__)
 # Of more fields than these only those like a wrong one are named.
@@ -416,6 +417,14 @@ class _Answering:
     async def _sent(self, message: Message) -> None:
         async with asyncio.timeout(self._max_wait_seconds):
             await self._send(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def hostname(host: str) -> str:

@@ -18,7 +18,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from starlette.requests import ClientDisconnect, Request
 
 from recallite._version import __version__
-from recallite.doors.calls import in_json
 from recallite.doors.operation import Operation, kind_of
 from recallite.doors.operations import PREFIX, served
 from recallite.errors import InvalidInput
@@ -26,6 +25,7 @@ from recallite.model.filters import FIELD_NAMES, Filter
 from recallite.model.settings import Profile, WritePolicy
 from recallite.system.messages import shown
 from recallite_server.http.request_checks import Refused, WrongField
+from recallite_server.operations import in_json
 from recallite_tools.action import schemas_of
 
 ID = "{id}"

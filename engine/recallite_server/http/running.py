@@ -12,14 +12,13 @@ from pathlib import Path
 
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
-from recallite.model.checks import is_loopback
 from recallite.system.files import create_private
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_server.http.access_tokens import PREFIX, Grant, Tokens
 from recallite_server.http.app import MemoryApi
 from recallite_server.http.connections import listen, server_of
-from recallite_server.http.request_checks import LOOPBACK_NAMES, Limits, hostname
+from recallite_server.http.request_checks import LOOPBACK_NAMES, Limits, hostname, is_loopback
 
 _log = logger(__name__)
 

@@ -33,12 +33,13 @@ from recallite._version import __version__
 from recallite.doors.operation import INVALID_PARAMS, codes_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
-from recallite.model.checks import check_scope, is_loopback
+from recallite.model.checks import check_scope
 from recallite.system.processes import noted_interrupts
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 from recallite_cli.run import ended
 from recallite_server.http.access_tokens import GRANTED, Grant, seen_by
+from recallite_server.http.request_checks import is_loopback
 from recallite_tools.action import Action, Call, DocumentAccess, Refused, schemas_of
 from recallite_tools.calling import SERVER_TOOLS, as_text, execute
 from recallite_tools.server_tools import INSTRUCTIONS, URI, uri_of

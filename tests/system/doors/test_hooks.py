@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,17 @@ def test_a_turn_goes_in_once_with_speaker_time_source_and_place(memory, project)
     assert user.source == "claude-code/billing/s1"
     assert (user.metadata["session"], user.metadata["project"]) == ("s1", str(project))
     assert user.access_count == 0
+
+
+def test_turns_of_a_clock_that_was_ahead_are_taken_as_said_now(memory, project):
+    session = Session(memory, project, "ahead")
+    ahead = f"{datetime.now(UTC) + timedelta(hours=2):%Y-%m-%dT%H:%M:%SZ}"
+    session.line("user", "The keel bolts are silicon bronze", timestamp=ahead)
+    session.line("assistant", [{"type": "text", "text": "They take 90 Nm, then"}], timestamp=ahead)
+    session.fires("Stop")
+    said = memory.list(order="oldest")
+    assert [record.text for record in said] == ["The keel bolts are silicon bronze", "They take 90 Nm, then"]
+    assert all(record.created_at <= datetime.now(UTC) for record in said)
 
 
 def test_new_turns_are_added_to_those_before(memory, project):

@@ -79,6 +79,33 @@ def test_who_began_first_and_commits_last_is_seen(opened):
     assert index.loads == 1
 
 
+def test_what_was_said_again_by_who_commits_last_is_seen(opened):
+    store, other = opened(), opened()
+    for name in ("/slow", "/quick"):
+        insert(store, name, name)
+    said_first, commit_last = threading.Event(), threading.Event()
+
+    def slow():
+        with store.atomic(locks=["/slow"]) as writer:
+            writer.comparisons.add_occurrences([(1, 1, None)])
+            said_first.set()
+            assert commit_last.wait(LAST_RESORT_SECONDS)
+
+    writing = threading.Thread(target=slow)
+    writing.start()
+    assert said_first.wait(LAST_RESORT_SECONDS)
+    with other.atomic(locks=["/quick"]) as writer:
+        writer.comparisons.add_occurrences([(2, 1, None)])
+    with other.read() as reader:
+        last = reader.comparisons.last_occurrence()
+        assert 1 not in reader.comparisons.said_after(last)
+    commit_last.set()
+    writing.join(LAST_RESORT_SECONDS)
+    with other.read() as reader:
+        assert reader.comparisons.last_occurrence() == last
+        assert 1 in reader.comparisons.said_after(last)
+
+
 def test_a_reader_behind_a_trimmed_feed_loads_everything_again(opened, trims_often):
     store, other, index = opened(), opened(), MemoryIndex()
     insert(store, "before")

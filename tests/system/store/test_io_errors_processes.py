@@ -48,6 +48,7 @@ print(json.dumps(answers))
 """
 _EXPECTED = {
     ("remember", "EDQUOT", "write"): ("full", "quota of the disk that holds", "have the quota raised"),
+    ("remember", "EFBIG", "write"): ("full", "may not be larger", "ulimit -f"),
     ("remember", "ENOSPC", "write"): ("full", "is full; the write was rolled back", "Free some space"),
     ("remember", "ENOSPC", "sync"): ("full", "is full; the write was undone, but may be there", "Free some space"),
     ("remember", "EIO", "write"): ("io", "cannot be written", "Check the disk"),
@@ -56,6 +57,7 @@ _EXPECTED = {
     ("list the checkpointed", "EIO", "read"): ("io", "cannot be read", "the file may be intact"),
     ("open", "EMFILE", "open"): ("io", "too many open files", "ulimit -n"),
     ("backup", "EDQUOT", "write"): ("full", "quota of the disk that holds", "nothing was left of the backup"),
+    ("backup", "EFBIG", "write"): ("full", "may not be larger", "nothing was left of the backup"),
     ("backup", "EIO", "write"): ("io", "cannot be written", "nothing was left of the backup"),
 }
 

@@ -54,6 +54,19 @@ def test_update_changes_and_clears(run, remember):
     assert run("history", id).out.splitlines()[0].endswith("\told text")
 
 
+def test_input_in_another_encoding_is_read_or_refused_with_the_place(run, tmp_path):
+    said, utf_16 = "Übung für Zoë", "Übung für Zoë\r\n".encode("utf-16")
+    assert run("remember", "-", "--json", stdin=utf_16).json["text"] == said
+    (tmp_path / "queries.txt").write_bytes(utf_16)
+    for given in ({"stdin": utf_16}, {"stdin": b""}):
+        file = () if given["stdin"] else ("--file", str(tmp_path / "queries.txt"))
+        assert said in run("recall", *file, **given).out
+    for command in ("remember -", "recall --file -"):
+        done = run(*command.split(), stdin="Zoë und Jörg".encode("latin-1"))
+        assert (done.code, done.out) == (2, "")
+        assert "standard input is not UTF-8: the byte 0xeb at 2 is no part of a character" in done.err
+
+
 def test_update_refuses_what_is_unclear(run, remember):
     id = remember("text")
     assert run("update", id).code == 2

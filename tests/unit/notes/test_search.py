@@ -52,6 +52,18 @@ def test_a_result_names_file_lines_and_label(workspace):
     assert 0 < found.score <= 1
 
 
+def test_a_passage_of_small_sections_is_cited_by_the_one_that_matches(workspace):
+    long = " ".join(f"Shifts of word {number} cost gas in the machine." for number in range(30))
+    other = " ".join(f"Block {number} was mined by a pool of the valley." for number in range(60))
+    text = f"# Shifts\n\n## Abstract\n\nNative opcodes.\n\n## Motivation\n\n{long}\n\n## Blocks\n\n{other}\n"
+    written(workspace.folder, eip=text)
+    (found,) = workspace.search("Which native opcodes?", max_results=1)
+    assert "## Abstract" in found.text
+    assert "## Motivation" in found.text
+    assert found.headings == ("Shifts", "Abstract")
+    assert workspace.search("What do shifts of word 7 cost?", max_results=1)[0].headings == ("Shifts", "Motivation")
+
+
 def test_the_score_is_07_vector_and_03_keyword(workspace):
     written(workspace.folder, a="the cache is valkey", b="the queue is kafka", c="the cache and the queue are slow")
     found = workspace.search("cache queue", min_score=0.0)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise, starmap
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,10 +22,14 @@ from numpy.typing import NDArray
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.model.filters import CHUNK_KIND
-from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.sql.relations import beginning
+from recallite.store.columns import StatementForm, Texts, Words, beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
+from recallite.system.turnstile import paced
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.key_lists import KeyLists
+    from recallite.store.transaction import Writer
 
 # Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
 # Packed numbers take two bytes each: see `recallite_kernels.pack_ascending`.
@@ -133,8 +137,7 @@ class Lexicon(Repository):
             sought = {*map(vocabulary.__getitem__, missing)}
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
-                self._tx.add_names("term", "text", new)
-                known |= self.lookup(new)
+                known |= self._tx.add_names("term", "text", new) or self.lookup(new)
             cache.written.update(known)
             for i in missing:
                 numbers[i] = known[vocabulary[i]]
@@ -175,9 +178,10 @@ _CANDIDATES = (
     f"r.recorded_from, r.metadata, q.outline, {TAGS_SQL}, {_REPEATED_SQL} FROM record r "
     "LEFT JOIN source o ON o.id = r.source_id LEFT JOIN statement q ON q.record_id = r.id"
 )
+_CURRENT = "AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)"
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
-NEWEST_OF_A_KEY = 32
+_NEWEST_OF_A_KEY = 32
 _SPARE = 8
 
 
@@ -280,8 +284,48 @@ class StatementCandidate(Struct, frozen=True, gc=False):
         return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
 
 
+class StatementKeys(Repository):
+    """The table `statement_key`: the records by the keys of their statements. SQLite has `KeyLists` in its place."""
+
+    def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the record and the key of each listed entry, ordered by both."""
+        rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
+        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def clear(self) -> None:
+        """Unlist everything."""
+        self._execute("DELETE FROM statement_key")
+
+    def add(self, rows: Sequence[KeysOf], newest: int = 0) -> None:
+        """List records by their keys; none of them is listed yet. `newest` is the last one stored, listed or not."""
+        self._insert_many("statement_key", "key, record_id", pairs_of(rows))
+
+    def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
+        """Unlist records; `erase` leaves nothing of their keys in the file."""
+        self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
+
+    def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
+        """The newest records of each key; one statement for all keys takes half the time of one for each."""
+        # They are at the end of the range of a key, whatever its length.
+        rows = self._execute(
+            "SELECT wanted.value, (SELECT json_group_array(newest.record_id) FROM (SELECT k.record_id "
+            "FROM statement_key k WHERE k.key = wanted.value ORDER BY k.record_id DESC LIMIT ?) newest) "
+            "FROM carray(?) wanted",
+            (count, self._id_array([*keys])),
+        )
+        return {key: msgspec.json.decode(row_ids) for key, row_ids in rows}
+
+
 class Statements(Repository):
-    """The tables `statement` and `statement_key`; SQLite has key lists in place of the second."""
+    """The table `statement`, and the lists of its keys."""
+
+    def __init__(self, transaction: Writer) -> None:
+        super().__init__(transaction)
+        self.listed = self._lists(transaction)
+
+    def _lists(self, transaction: Any) -> StatementKeys | KeyLists:
+        return StatementKeys(transaction)
 
     def put(self, stored: Stored, forms: Sequence[StatementForm | None]) -> None:
         """Store the statements of versions, a form for each; most texts have few keys, long ones none."""
@@ -296,13 +340,13 @@ class Statements(Repository):
                     lower_ranks.add(stored.texts.authorities[i])
         if rows:
             self._insert_many("statement", "record_id, keys, frames, outline", rows)
-            self._list(current, max(stored.ids))
+            self.listed.add(current, max(stored.ids))
         if lower_ranks and not lower_ranks.issubset(self._lower_ranks()):
             self._tx.forget_known()
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
-        self._unlist(self._keys(ids), erase=True)
+        self.listed.remove(self._keys(ids), erase=True)
         self._execute(f"DELETE FROM statement WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int]) -> None:
@@ -321,7 +365,7 @@ class Statements(Repository):
             "ORDER BY r.id",
             (self._id_array(ids),),
         )
-        return Stored.of(read_rows(rows, StoredText, "record"))
+        return Stored.of(read_rows(paced(rows), StoredText, "record"))
 
     def forms(self, stored: Stored) -> Iterator[StatementForm | None]:
         """Derive the form of the statement of each of these versions."""
@@ -330,23 +374,13 @@ class Statements(Repository):
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records if they are not superseded, else unlist them."""
         rows = self._keys(ids)
-        self._unlist(rows, erase=False)
+        self.listed.remove(rows, erase=False)
         superseded = set(
             self._column(
                 f"SELECT id FROM record WHERE superseded_at IS NOT NULL AND id {IN_ARRAY}", (self._id_array(ids),)
             )
         )
-        self._list([row for row in rows if row[0] not in superseded], max(ids, default=0))
-
-    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the record and the key of each listed entry, ordered by both, for `verify`."""
-        rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
-        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
-
-    def clear(self) -> None:
-        """Unlist all keys."""
-        self._execute("DELETE FROM statement_key")
+        self.listed.add([row for row in rows if row[0] not in superseded], max(ids, default=0))
 
     def keys_and_outlines(self, ids: Sequence[int]) -> list[tuple[list[int], bytes]]:
         """The keys by which others find each of these records, as `Sought` has them, and its outline."""
@@ -366,14 +400,6 @@ class Statements(Repository):
             (self._id_array(ids),),
         )
 
-    def _list(self, rows: Sequence[KeysOf], newest: int) -> None:
-        """List records by their keys; none of them is listed yet. `newest` is the last one stored, listed or not."""
-        self._insert_many("statement_key", "key, record_id", pairs_of(rows))
-
-    def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
-        """Unlist records; `erase` leaves nothing of their keys in the file."""
-        self._execute_many("DELETE FROM statement_key WHERE key = ? AND record_id = ?", pairs_of(rows))
-
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query at most `limit` records of each authority that share a key, among the newest of the key.
 
@@ -383,10 +409,38 @@ class Statements(Repository):
         if not sought:
             return []
         ranks = (0, *self._lower_ranks())
-        by_rank = self._of_ranks([(query, rank) for query in sought for rank in ranks], now, limit)
-        if len(ranks) == 1:
-            return by_rank
-        return [[*chain(*by_rank[i : i + len(ranks)])] for i in range(0, len(by_rank), len(ranks))]
+        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        stored, kinds = [], []
+        for query in sought:
+            for rank in ranks:
+                stored.append(_within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [])
+                kinds.append((query.kind, scopes.get(query.scope)))
+        wanted = {*chain(*stored)}
+        holders = self.listed.newest(wanted, _NEWEST_OF_A_KEY) if wanted else {}
+        ranked, first, more = [], set[int](), set[int]()
+        for keys in paced(stored):
+            shared: dict[int, int] = {}
+            for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
+                for row_id in holders.get(key, ()):
+                    shared[row_id] = shared.get(row_id, 0) + weight
+            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
+            ranked.append(best)
+            first.update(map(_row_id, best[:limit]))
+        current = self._open(first, _CURRENT, now)
+        # Some have expired, or are of another kind: what follows them is read only then.
+        for kind, best in zip(kinds, ranked, strict=True):
+            for _, row_id in best[:limit]:
+                if row_id not in current or current[row_id][0] != kind:
+                    more.update(map(_row_id, best[limit:]))
+        if more:
+            current |= self._open(more, _CURRENT, now)
+        candidates: list[list[StatementCandidate]] = [[] for _ in sought]
+        for i, (kind, best) in enumerate(paced(zip(kinds, ranked, strict=True))):
+            found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
+            candidates[i // len(ranks)] += [
+                StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found
+            ]
+        return candidates
 
     def _lower_ranks(self) -> list[int]:
         """The ranks below the user's of records that may state something, and perhaps of some that are gone."""
@@ -400,37 +454,6 @@ class Statements(Repository):
 
         return self._tx.known("lower ranks", read)
 
-    def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
-        """List for each query the candidates of one rank."""
-        scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
-        stored, kinds = [], []
-        for query, rank in sought:
-            stored.append(_within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [])
-            kinds.append((query.kind, scopes.get(query.scope)))
-        holders = self._newest({*chain(*stored)})
-        ranked, first, more = [], set[int](), set[int]()
-        for keys in stored:
-            shared: dict[int, int] = {}
-            for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-                for row_id in holders.get(key, ()):
-                    shared[row_id] = shared.get(row_id, 0) + weight
-            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
-            ranked.append(best)
-            first.update(map(_row_id, best[:limit]))
-        current = self._current(first, now)
-        # Some have expired, or are of another kind: what follows them is read only then.
-        for kind, best in zip(kinds, ranked, strict=True):
-            for _, row_id in best[:limit]:
-                if row_id not in current or current[row_id][0] != kind:
-                    more.update(map(_row_id, best[limit:]))
-        if more:
-            current |= self._current(more, now)
-        candidates = []
-        for kind, best in zip(kinds, ranked, strict=True):
-            found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
-            candidates.append([StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found])
-        return candidates
-
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
         """List for each query the records of its text, in no order, that `candidates` would also find."""
         keys = {query.key for query in sought}
@@ -439,69 +462,60 @@ class Statements(Repository):
         alike = self._tx.records.ids_by_text([*keys])
         scopes = self._tx.scopes.ids([*{query.scope for query in sought}]) if alike else {}
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
-        for row_id, ((kind, scope_id), fields) in self._current(alike, now).items():
+        for row_id, ((kind, scope_id), fields) in self._open(alike, _CURRENT, now).items():
             text = alike[row_id], kind, scope_id
             by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
         ]
 
-    def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
-        """The newest records of each key; one statement for all keys takes half the time of one for each."""
-        if not keys:
-            return {}
-        # They are at the end of the range of a key, whatever its length.
-        rows = self._execute(
-            "SELECT wanted.value, (SELECT json_group_array(newest.record_id) FROM (SELECT k.record_id "
-            "FROM statement_key k WHERE k.key = wanted.value ORDER BY k.record_id DESC LIMIT ?) newest) "
-            "FROM carray(?) wanted",
-            (NEWEST_OF_A_KEY, self._id_array([*keys])),
-        )
-        return {key: msgspec.json.decode(row_ids) for key, row_ids in rows}
-
     def of_ids(self, row_ids: Collection[int]) -> dict[int, StatementCandidate]:
         """Return these open records by row id, superseded and expired ones too."""
-        if not row_ids:
-            return {}
-        rows = self._execute(
-            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
-        )
-        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in _candidates(rows).items()}
+        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in self._open(row_ids).items()}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""
         alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
-        others = alike.keys() - without
-        if not others:
+        superseded = self._open(alike.keys() - without, "AND r.superseded_at IS NOT NULL")
+        if not superseded:
             return []
-        points = self._tx.supersessions.standpoints(sorted(others))
-        texts = {*sought}
-        ids = [
-            row_id for row_id, point in points.items() if SoughtText(alike[row_id], point.scope, point.kind) in texts
+        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        texts = {(query.key, query.kind, scopes.get(query.scope)) for query in sought}
+        return [
+            StatementCandidate(*(*fields, 0))
+            for row_id, (where, fields) in superseded.items()
+            if (alike[row_id], *where) in texts
         ]
-        replaced = {row.old_id for row in self._tx.supersessions.of_old(ids)}
-        return [*self.of_ids(replaced).values()]
 
-    def _current(self, row_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-        """The kind and scope, and the candidate's fields, of open records neither superseded nor expired."""
+    def _open(
+        self, row_ids: Collection[int], condition: str = "", *bound: int
+    ) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
+        """The kind and scope of open records, and their fields as candidates but for the weight, by row id."""
+        candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
         if not row_ids:
-            return {}
+            return candidates
         rows = self._execute(
-            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} "
-            "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
-            (self._id_array(sorted(row_ids)), now),
+            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL {condition}",
+            (self._id_array(sorted(row_ids)), *bound),
         )
-        return _candidates(rows)
+        for kind, scope_id, *fields, outline, tags, repeated_at in paced(rows):
+            for i in _FLAGS:
+                fields[i] = bool(fields[i])
+            fields.append(outline or b"")
+            fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
+            fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
+            candidates[fields[0]] = (kind, scope_id), tuple(fields)
+        return candidates
 
     def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> list[tuple[int, bytes]]:
         """The frames of these versions, as pairs of uint32 (frame, value), by row id; versions without any are absent.
 
-        `of_texts` derives them, of records that wait to be compared: some 0.1 ms each.
+        `of_texts` derives them, of records that wait to be compared: some 50 us each.
         """
         if of_texts:
             stored = self.stored(row_ids)
-            forms = zip(stored.ids, self.forms(stored), strict=True)
-            return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
+            every = map(self._tx.derive(stored.texts).frames, range(len(stored.ids)))
+            return [(row_id, _packed(frames)) for row_id, frames in zip(stored.ids, every, strict=True) if frames]
         if not len(row_ids):
             return []
         first, last = int(row_ids.min()), int(row_ids.max())
@@ -524,27 +538,14 @@ _row_id = itemgetter(1)
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
-def _candidates(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-    """The kind and scope of candidates, and their fields but for the weight, by row id."""
-    candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
-    for kind, scope_id, *fields, outline, tags, repeated_at in rows:
-        for i in _FLAGS:
-            fields[i] = bool(fields[i])
-        fields.append(outline or b"")
-        fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
-        fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
-        candidates[fields[0]] = (kind, scope_id), tuple(fields)
-    return candidates
-
-
 def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
     """The row of a version whose statement has this form."""
     keys = _within(form.keys, stored.scopes[i], stored.texts.authorities[i])
-    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _frames(form), form.outline)
+    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _packed(form.frames), form.outline)
 
 
-def _frames(form: StatementForm) -> bytes:
-    return b"".join(starmap(_FRAME.pack, form.frames))
+def _packed(frames: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join(starmap(_FRAME.pack, frames))
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:

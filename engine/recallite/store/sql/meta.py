@@ -205,8 +205,8 @@ class Scopes(Repository):
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
         ids = self.ids(tuple(paths))
-        new = [path for path in paths if path not in ids]
-        if new:
+        if len(ids) < len(paths):
+            new = [path for path in paths if path not in ids]
             self._tx.add_names("scope", "path", new)
             ids |= self.ids(new)
         return ids

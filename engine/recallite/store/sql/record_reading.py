@@ -34,6 +34,7 @@ from recallite.store.sql.repository import (
 )
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.system.messages import shown
+from recallite.system.turnstile import paced
 
 decode = msgspec.json.decode
 _object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -273,14 +274,16 @@ class RecordReader(Repository):
         """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(row_ids)
         rows = read_rows(self._execute(FOUND, (ids,)), FoundRow, "record")
-        tags: dict[int, tuple[str, ...]] = {}
+        tags: dict[int, list[str]] = {}
         # Tags by a statement of their own, if there are any: a subquery for each of ten records took two thirds of the
         # time.
         if sum([row.tagged for row in rows]):
             for row_id, name in self._execute(_TAGS_OF, (ids,)):
-                tags[row_id] = (*tags.get(row_id, ()), name)
+                tags.setdefault(row_id, []).append(name)
         return {
-            row.id: as_found((*row[:5], tags.get(row.id, ()), *row[5:12], metadata_of(row[12], row[0]), *row[13:16]))
+            row.id: as_found(
+                (*row[:5], tuple(tags.get(row.id, ())), *row[5:12], metadata_of(row[12], row[0]), *row[13:16])
+            )
             if row[12] is not None or row.tagged
             else as_found((*row[:5], (), *row[5:12], {}, *row[13:16]))
             for row in rows
@@ -303,11 +306,12 @@ class RecordReader(Repository):
         """Return the open, current ones of these records by row id, as `insert` was given them."""
         vectors = {} if embedder is None else self._tx.vectors.values_of(row_ids, embedder)
         written = {}
-        for row_id, tags, pinned, resolved, *values in self._execute(
+        rows = self._execute(
             f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} FROM record r {JOINS} "
             f"WHERE r.recorded_until IS NULL AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(row_ids),),
-        ):
+        )
+        for row_id, tags, pinned, resolved, *values in paced(rows):
             written[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
                 tags=tuple(decode(tags)), vectors=tuple(vectors.get(row_id, ())),
@@ -323,6 +327,16 @@ class RecordReader(Repository):
             )
         )
         return [contexts.get(key) for key in row_ids.tolist()]
+
+    def source_names(self, row_ids: NDArray[np.int64]) -> list[str | None]:
+        """The names of the sources of these records, in their order; None where there is no source or no record."""
+        names = dict(
+            self._execute(
+                f"SELECT r.id, o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id {IN_ARRAY}",
+                (self._id_array(row_ids),),
+            )
+        )
+        return [names.get(key) for key in row_ids.tolist()]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""

@@ -149,8 +149,8 @@ class Records(RecordReader):
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
-        refused = {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}
-        self._tx.vectors.add_refusals(embedder.id, refused)
+        if refused := {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}:
+            self._tx.vectors.add_refusals(embedder.id, refused)
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""

@@ -227,15 +227,6 @@ class FormerRow(NamedTuple):
     held_until: Moment
 
 
-def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time when a statement begins to hold, to tell which of two holds later.
-
-    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
-    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
-    """
-    return created_at if valid_from is None or resolved else valid_from
-
-
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"

@@ -233,8 +233,8 @@ _SESSION = (
 )
 
 _SNAPSHOT = (
-    "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
-    "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
+    f"SELECT {columns_sql(SnapshotRow._fields, {'scope': 'p.path'}, of='t')} "
+    "FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
 )
 
 
@@ -334,11 +334,8 @@ class Sessions(Repository):
 
     def put_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot."""
-        self._execute(
-            "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
-            "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.public_id, self._tx.scopes.id_of(row.scope), *row[2:]),
-        )
+        columns = f"public_id, scope_id, {', '.join(row._fields[2:])}"
+        self._insert_many("session_snapshot", columns, [(row.public_id, self._tx.scopes.id_of(row.scope), *row[2:])])
 
     def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
         """The snapshots of a scope and its descendants, newest first."""
@@ -371,8 +368,8 @@ _EPISODES = (
 )
 
 _CYCLE = (
-    "SELECT c.id, p.path, c.trigger_id, c.replayed_id, c.created_at, c.compressed, c.pruned, c.replayed, c.promoted, "
-    "c.error FROM consolidation c JOIN scope p ON p.id = c.scope_id"
+    f"SELECT {columns_sql(CycleRow._fields, {'row_id': 'c.id', 'scope': 'p.path'}, of='c')} "
+    "FROM consolidation c JOIN scope p ON p.id = c.scope_id"
 )
 
 
@@ -481,30 +478,18 @@ class Tiers(Repository):
 
     def add_cycle(self, row: CycleRow) -> None:
         """Add a cycle."""
-        self._execute(
-            "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
-            "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._tx.scopes.id_of(row.scope), *row[2:]),
-        )
+        columns = f"scope_id, {', '.join(row._fields[2:])}"
+        self._insert_many("consolidation", columns, [(self._tx.scopes.id_of(row.scope), *row[2:])])
 
     def add_run(
         self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
         """Count one run under (scope, task type, pattern)."""
+        figures = (steps or 0, int(steps is not None), tokens or 0, int(tokens is not None))
         self._execute(
             "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
             f"ON CONFLICT (scope_id, task_type, pattern) DO UPDATE SET {_SUMS}, updated_at = excluded.updated_at",
-            (
-                self._tx.scopes.id_of(key[0]),
-                *key[1:],
-                int(success),
-                steps or 0,
-                int(steps is not None),
-                tokens or 0,
-                int(tokens is not None),
-                now,
-                now,
-            ),
+            (self._tx.scopes.id_of(key[0]), *key[1:], int(success), *figures, now, now),
         )
 
     def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:

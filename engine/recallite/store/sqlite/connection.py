@@ -12,7 +12,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 
 import apsw
 
@@ -321,12 +320,8 @@ class RawDatabase:
         self._offset += len(data)
         return data
 
-    def __enter__(self) -> RawDatabase:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.xClose()
 
 

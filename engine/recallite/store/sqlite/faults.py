@@ -151,7 +151,7 @@ def reading_failed(connection: apsw.Connection) -> bool:
 
 
 def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
-    """The error for an errno: "full" if there is no space, else "io".
+    """The error for an errno: "full" if no more can be written, else "io".
 
     `doing` is "read", "written" or "opened"; `after` describes what happened to the work.
     """
@@ -160,6 +160,12 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
     if number == errno.EDQUOT:
         return StoreError(
             f"the quota of the disk that holds {path} is used up; {after}. Delete files, or have the quota raised",
+            "full",
+        )
+    if number == errno.EFBIG:
+        return StoreError(
+            f"{path} may not be larger: its file system or a limit of this process (ulimit -f) allows no more; "
+            f"{after}. Raise the limit, or move the file",
             "full",
         )
     if number in _SHORT:

@@ -311,7 +311,7 @@ class KeyLists(Repository):
         recent = self._recent()
         # Some may have been read with their rows just now.
         new = [row for row in rows if row[0] > recent.after and row[0] not in recent.keys]
-        older = [row for row in rows if row[0] <= recent.after]
+        older = [row for row in rows if row[0] <= recent.after] if len(new) < len(rows) else ()
         if len(recent.keys) + len(new) < _RECENT_RECORDS and newest - recent.after <= _MOST_PASSED:
             recent.add(new)
         else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -17,22 +18,14 @@ import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.reports import ErasureReceipt, Problem, Verification
-from recallite.store.sql import maintenance, verifying
-from recallite.store.sql.maintenance import Erased, Erasure, found_in, not_proven, receipt
-from recallite.store.sql.verifying import REBUILD, RESTORE, found
+from recallite.store.sql import maintenance
+from recallite.store.sql.maintenance import REBUILD, RESTORE, Erased, Erasure, found, found_in, not_proven, receipt
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, replaced_files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key, is_encrypted
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.key_lists import TEXT_KEYS
 from recallite.store.sqlite.schema import DERIVED
-from recallite.store.sqlite.sql_search import (
-    SEARCH_TABLES,
-    create_search,
-    drop_search,
-    merge_words,
-    search_problems,
-)
 from recallite.store.store import Progress
 from recallite.system.files import Part, sync_folder, unfinished
 
@@ -52,7 +45,7 @@ _CHECKS = {
 
 def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
     """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
-    return verifying.verify(
+    return maintenance.verify(
         tx,
         _CHECKS,
         (partial(_integrity, tx), partial(_texts, tx), partial(search_problems, tx.connection)),
@@ -107,7 +100,9 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_s
     """Make words and hashes from the records anew, and with `sql_search` its tables. Unsound vectors are removed."""
     # The derived tables, whole or broken, are dropped and created as the schema has them.
     tx.connection.execute("REINDEX").fetchall()
-    drop_search(tx.connection)
+    tx.connection.execute(_DROP_WORDS + _DROP_VECTORS).fetchall()
+    for name in _SEARCH_TABLES:
+        drop_table(tx.connection, name)
     for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
         tx.connection.execute(create).fetchall()
@@ -122,14 +117,16 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_s
 def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     maintenance.drop_unused(tx)
-    merge_words(tx.connection)
+    if has_table(tx.connection, "memories_fts"):
+        tx.connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")
 
 
 # Proof of an erasure: what was stored of some records, and whether any of its bytes are left in the files. Files are
 # searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
 
-# Internal tables of SQLite's modules.
-_SHADOWS = ("sqlite_", *SEARCH_TABLES)
+_SEARCH_TABLES = ("memories_fts", "memories_vec")
+# Internal tables of SQLite's modules, whose names begin with those of ours.
+_SHADOWS = ("sqlite_", *_SEARCH_TABLES)
 
 
 class SqliteErasure(Erasure):
@@ -207,7 +204,7 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
         with store.exclusive() as connection:
             present |= found_in(BytesIO(connection.serialize("main")).read, pieces)
     else:
-        with store.exclusive(), RawDatabase(store.path) as database:
+        with store.exclusive(), closing(RawDatabase(store.path)) as database:
             present |= found_in(database.read, pieces)
     for file in files_of(store.path):
         # Another process may remove a file, for example its index snapshot, at any time.
@@ -239,7 +236,8 @@ def _replaced_that_hold(store: SqliteStore, pieces: set[bytes]) -> Iterator[str]
 # A copy of the store as of one commit: complete or absent, never over another file, private while it is written.
 
 _PAGES_A_STEP = 4096
-_BESIDE = ("-journal", "-wal", "-shm")
+BESIDE = ("-journal", "-wal", "-shm")
+"""The endings of the files that SQLite makes beside a copy while it is written."""
 _NOTHING_LEFT = "nothing was left of the backup"
 _READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
 
@@ -252,7 +250,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     part: Part | None = None
     try:
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
-        with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=BESIDE) as part:
             with store.exclusive() as source:
                 copy_pages(source, part.path, str(path), store.key, on_progress)
             part.finish()
@@ -302,16 +300,21 @@ def copy_pages(source: apsw.Connection, part: str, path: str, key: Key | None, o
             copy.close(True)
 
 
+def name_also(path: str, other: str | Path) -> None:
+    """Give a file another name, in place of its own where the file system has no hard links. Raises FileExistsError."""
+    try:
+        os.link(path, other)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:
+        if os.path.exists(other):
+            raise FileExistsError(other) from None
+        os.rename(path, other)
+
+
 def _put(part: str, path: Path) -> None:
     """Give a complete file its name; FileExistsError if another file has it by now."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise FileExistsError(path) from None
-        os.rename(part, path)
+    name_also(part, path)
     try:
         sync_folder(path.parent)
     except OSError as fault:
@@ -324,6 +327,118 @@ def _put(part: str, path: Path) -> None:
 
 def _left(part: Part | None) -> str:
     """Name the files that a failed backup left behind."""
-    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *_BESIDE)]
+    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *BESIDE)]
     left = [name for name in names if os.path.lexists(name)]
     return f"{' and '.join(left)} could not be removed: a backup to the same path does" if left else _NOTHING_LEFT
+
+
+# Search in SQL, for people and other programs, not for recall. `memories_fts` is an FTS5 table over the texts of all
+# open records, `memories_vec` a vec0 table of sqlite-vec over their vectors by the active embedder, in float32.
+# Triggers keep both, whoever writes. The second is there once the store has an embedder, and is made anew with another
+# one, whose vectors are of another length.
+
+_OPEN = "recorded_until IS NULL"
+_REMOVE = "INSERT INTO memories_fts (memories_fts, rowid, content) SELECT 'delete', old.id, old.text WHERE old."
+_ADD = "INSERT INTO memories_fts (rowid, content) SELECT new.id, new.text WHERE new."
+_CREATE_WORDS = f"""
+CREATE VIEW memories_fts_content AS SELECT id, text AS content FROM record WHERE {_OPEN};
+CREATE VIRTUAL TABLE memories_fts USING fts5(
+    content, content='memories_fts_content', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER memories_fts_insert AFTER INSERT ON record BEGIN {_ADD}{_OPEN}; END;
+CREATE TRIGGER memories_fts_delete AFTER DELETE ON record BEGIN {_REMOVE}{_OPEN}; END;
+CREATE TRIGGER memories_fts_update AFTER UPDATE OF text, recorded_until ON record BEGIN
+    {_REMOVE}{_OPEN};
+    {_ADD}{_OPEN};
+END;
+-- SELECT content FROM memory_search WHERE query MATCH 'mysql OR postgres' ORDER BY rank
+CREATE VIEW memory_search AS
+SELECT f.memories_fts AS query, f.rank, r.public_id AS id, f.content, r.kind, s.path AS scope,
+       r.held_until IS NULL AS current
+  FROM memories_fts f JOIN record r ON r.id = f.rowid JOIN scope s ON s.id = r.scope_id;
+"""
+_VECTORS = (
+    "SELECT v.id, v.value, r.kind, r.scope_id FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
+    f"JOIN record r ON r.id = v.record_id AND r.{_OPEN} WHERE length(v.value) = 4 * e.dimension"
+)
+_INSERT = f"INSERT INTO memories_vec (rowid, vector, kind, scope_id) {_VECTORS}"
+_CREATE_VECTORS = f"""
+CREATE VIRTUAL TABLE memories_vec USING vec0(
+    vector float[{{dimension}}] distance_metric=cosine, kind text, scope_id integer
+);
+CREATE TRIGGER memories_vec_insert AFTER INSERT ON vector BEGIN {_INSERT} AND v.id = new.id; END;
+CREATE TRIGGER memories_vec_delete AFTER DELETE ON vector BEGIN DELETE FROM memories_vec WHERE rowid = old.id; END;
+CREATE TRIGGER memories_vec_update AFTER UPDATE OF recorded_until, kind, scope_id ON record
+WHEN (old.recorded_until, old.kind, old.scope_id) IS NOT (new.recorded_until, new.kind, new.scope_id) BEGIN
+    DELETE FROM memories_vec WHERE rowid IN (SELECT id FROM vector WHERE record_id = new.id);
+    {_INSERT} AND v.record_id = new.id;
+END;
+-- SELECT content FROM memory_nearest WHERE query MATCH :vector AND k = 10 ORDER BY distance
+CREATE VIEW memory_nearest AS
+SELECT n.vector AS query, n.k, n.distance, r.public_id AS id, r.text AS content, n.kind, s.path AS scope, n.scope_id,
+       r.held_until IS NULL AS current
+  FROM memories_vec n JOIN vector v ON v.id = n.rowid JOIN record r ON r.id = v.record_id
+  JOIN scope s ON s.id = r.scope_id;
+"""
+# The views and triggers, the last made first.
+_DROP_WORDS, _DROP_VECTORS = (
+    "".join(f"DROP {kind} IF EXISTS {name};" for kind, name in re.findall(r"CREATE (VIEW|TRIGGER) (\w+)", made)[::-1])
+    for made in (_CREATE_WORDS, _CREATE_VECTORS)
+)
+_MOST_DIMENSIONS = 8192
+"""What sqlite-vec takes in a vec0 table."""
+
+
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Whether a store has a table of this name."""
+    return bool(connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = ?", (name,)).get)
+
+
+def create_search(connection: apsw.Connection) -> None:
+    """Make the table of all texts, and of all vectors if the store has an embedder."""
+    if not has_table(connection, "memories_fts"):
+        connection.execute(_CREATE_WORDS).fetchall()
+        connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
+    follow_embedder(connection)
+
+
+def follow_embedder(connection: apsw.Connection) -> None:
+    """Make the table of vectors as the active embedder needs it, where there is search in SQL."""
+    if not has_table(connection, "memories_fts"):
+        return
+    connection.execute(_DROP_VECTORS).fetchall()
+    drop_table(connection, "memories_vec")
+    row = connection.execute("SELECT dimension FROM embedder WHERE active AND vector_type = 'float32'").fetchone()
+    if row is not None and row[0] <= _MOST_DIMENSIONS:
+        connection.execute(_CREATE_VECTORS.format(dimension=row[0])).fetchall()
+        connection.execute(_INSERT)
+
+
+def drop_table(connection: apsw.Connection, table: str) -> None:
+    """Drop a virtual table even when its module cannot open it."""
+    try:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    except apsw.Error:
+        for (shadow,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'", (table,)
+        ).fetchall():
+            connection.execute(f'DROP TABLE "{shadow}"')
+        connection.execute("PRAGMA writable_schema = ON").fetchall()
+        connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        connection.execute("PRAGMA writable_schema = RESET").fetchall()
+
+
+def search_problems(connection: apsw.Connection) -> Iterator[Problem]:
+    """Compare the tables, if there are any, with the records and their vectors."""
+    if has_table(connection, "memories_fts"):
+        rows = connection.execute(
+            f"SELECT id FROM record WHERE {_OPEN} EXCEPT SELECT id FROM memories_fts_docsize UNION ALL SELECT * FROM "
+            f"(SELECT id FROM memories_fts_docsize EXCEPT SELECT id FROM record WHERE {_OPEN})"
+        )
+        yield from found("record that SQL does not find by its words", [f"record {row_id}" for (row_id,) in rows])
+    if has_table(connection, "memories_vec"):
+        both = (f"SELECT * FROM ({_VECTORS})", "SELECT rowid, vector, kind, scope_id FROM memories_vec")
+        rows = connection.execute(
+            f"SELECT DISTINCT id FROM ({both[0]} EXCEPT {both[1]} UNION ALL SELECT * FROM ({both[1]} EXCEPT {both[0]}))"
+        )
+        yield from found("vector that SQL does not find", [f"vector {row_id}" for (row_id,) in rows])

@@ -17,8 +17,8 @@ import apsw
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
 from recallite.model.reports import Problem
 from recallite.store.columns import Derive
+from recallite.store.sql.maintenance import RESTORE
 from recallite.store.sql.meta import is_index
-from recallite.store.sql.verifying import RESTORE
 from recallite.store.sqlite.connection import (
     BEFORE,
     RawDatabase,
@@ -30,7 +30,7 @@ from recallite.store.sqlite.connection import (
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied
-from recallite.store.sqlite.maintenance import copy_pages
+from recallite.store.sqlite.maintenance import BESIDE, copy_pages, name_also
 from recallite.store.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Progress
@@ -61,7 +61,7 @@ def proven_damage(path: str, fault: StoreError) -> str | None:
     elif by_sqlite and not isinstance(fault, NotADatabase):
         return None
     try:
-        with RawDatabase(path) as file:
+        with closing(RawDatabase(path)) as file:
             header, size = file.read(_HEADER_BYTES), file.size
     except apsw.Error:
         return None
@@ -124,7 +124,6 @@ def _whole(connection: apsw.Connection) -> bool:
 # copied beside the store and checked there. Then, while nobody can write, the copy takes the store's name in one step.
 # Whoever has the old file open notices before its next transaction: see `held_files`.
 
-_BESIDE = ("-journal", "-wal", "-shm")
 _EXAMPLE_CHARS = 120
 
 
@@ -157,7 +156,7 @@ def put_back(
     secret = None if key is None else Key(key)
     folder, name = os.path.split(path)
     try:
-        with unfinished(f"{folder}{os.sep}", name, beside=_BESIDE) as part:
+        with unfinished(f"{folder}{os.sep}", name, beside=BESIDE) as part:
             with (
                 closing(open_unwritable(source, busy_timeout_ms=busy_timeout_ms, key=secret)) as connection,
                 translated(source, connection, encrypted=secret is not None),
@@ -244,20 +243,11 @@ def _swap(copy: str, path: str, key: Key | None, *, whole: bool) -> str | None:
             old_path = f"{stem}-{number}"
         for ending in ("",) if whole else ("-wal", ""):
             with suppress(FileNotFoundError):
-                _link(f"{path}{ending}", f"{old_path}{ending}")
+                name_also(f"{path}{ending}", f"{old_path}{ending}")
     os.replace(copy, path)
     held_files.take_wal_away(keep=False)
     sync_folder(os.path.dirname(path))
     return old_path
-
-
-def _link(path: str, other: str) -> None:
-    try:
-        os.link(path, other)
-    except FileNotFoundError:
-        raise
-    except OSError:  # a file system without hard links
-        os.rename(path, other)
 
 
 def discard(old_path: str) -> None:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -17,9 +17,8 @@ from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavai
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import Erased
+from recallite.store.sql.maintenance import Erased, figures
 from recallite.store.sql.meta import unfinished_copy
-from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
     MEMORY,
     Checkpoints,
@@ -33,12 +32,21 @@ from recallite.store.sqlite.connection import (
 from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_file, salt_of, seal, unseal
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
-from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
+from recallite.store.sqlite.maintenance import (
+    BESIDE,
+    backup,
+    create_search,
+    drop_unused,
+    has_table,
+    prove,
+    rebuild,
+    verify,
+)
 from recallite.store.sqlite.schema import SCHEMA_VERSION
-from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
-from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
+from recallite.system.files import sweep_beside
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, note_begin, note_end, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
@@ -94,8 +102,14 @@ class SqliteStore(Store):
         self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-{_TURN}", self._database)
         self._current = self._open_writer()
         _OPEN.add(self)
-        if not unfinished:
-            self._refuse_unfinished()
+        mark = None
+        # A damaged file is opened, so that it can be mended.
+        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
+            mark = None if unfinished else self._writer.meta.copy_mark()
+        if mark is not None:
+            self._checkpoints.close()
+            self._close_connections(checkpoint=True)
+            raise unfinished_copy(self.path, mark)
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = snapshot_of(self._database)
@@ -127,6 +141,7 @@ class SqliteStore(Store):
             writer = self._begin(wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
+            thread = note_begin()
             try:
                 writer.begin_writing()
                 if self._held is not None:
@@ -147,6 +162,7 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth, self._holder = 0, None
+                note_end(thread)
                 writer.end_writing()
                 if background:
                     self._turnstile.had_turn(time.monotonic() - began)
@@ -203,7 +219,8 @@ class SqliteStore(Store):
         deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
         with ExitStack() as waiting:
             while True:
-                connection = self._writer.connection
+                writer = self._writer
+                connection = writer.connection
                 connection.set_busy_timeout(0)
                 try:
                     # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
@@ -231,12 +248,15 @@ class SqliteStore(Store):
         while self._held is not None and self._held.moved:
             connection.execute("ROLLBACK")
             self._open_again()
-            connection = self._writer.connection
+            writer = self._writer
+            connection = writer.connection
             connection.execute("BEGIN IMMEDIATE")
-        return self._writer
+        return writer
 
-    def doing(self, work: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+    def doing(self, work: str) -> AbstractContextManager[bool]:
+        if self.in_memory:
+            return super().doing(work)
+        return present(f"{self._database}-{work}", self._database, alone=True)
 
     def is_done_elsewhere(self, work: str) -> bool:
         return not self.in_memory and is_present(f"{self._database}-{work}")
@@ -505,7 +525,12 @@ class SqliteStore(Store):
         return before - bytes_on_disk(self.path)
 
     def compact(self) -> bool:
-        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
+        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL.
+
+        Copies of it that killed processes left beside it are removed.
+        """
+        if not self.in_memory:
+            sweep_beside(self._database, beside=BESIDE)
         with self.exclusive() as connection, self._checkpoints.paused():
             connection.execute("VACUUM").fetchall()
             with suppress(OSError):
@@ -570,16 +595,6 @@ class SqliteStore(Store):
             self._closed = True
             self._checkpoints.close()
             self._close_files()
-
-    def _refuse_unfinished(self) -> None:
-        mark = None
-        # A damaged file is opened, so that it can be mended.
-        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
-            mark = self._writer.meta.copy_mark()
-        if mark is not None:
-            self._checkpoints.close()
-            self._close_connections(checkpoint=True)
-            raise unfinished_copy(self.path, mark)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)

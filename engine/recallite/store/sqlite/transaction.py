@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from operator import itemgetter
@@ -15,7 +15,7 @@ import numpy as np
 
 from recallite.store.columns import Derive, Row, RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Columns, Table, TermBlock, packed_rows, term_block
-from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements, WordNumbers
+from recallite.store.sql.derived import KEY_BYTES, KeysOf, Statements, WordNumbers
 from recallite.store.sql.meta import Change, Changes, Commit, IndexSnapshot, Operation
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, insert_sql, read_rows
@@ -25,9 +25,9 @@ from recallite.store.sql.vectors import EmbedderRow, PackedVectors, Vectors
 from recallite.store.sqlite.connection import CACHE_KIB, part_of_snapshot, snapshot_of, sqlite_vec_version
 from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import TEXT_KEYS, KeptRuns, KeyLists
-from recallite.store.sqlite.maintenance import SqliteErasure
-from recallite.store.sqlite.sql_search import follow_embedder
+from recallite.store.sqlite.maintenance import SqliteErasure, follow_embedder
 from recallite.store.transaction import Known, Writer
+from recallite.system.turnstile import note_begin, note_end
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -126,28 +126,12 @@ class SqliteRecords(Records):
 class SqliteStatements(Statements):
     """The table `statement` and the lists of its keys."""
 
-    def __init__(self, transaction: SqliteTransaction) -> None:
-        super().__init__(transaction)
-        self._lists = KeyLists(
+    def _lists(self, transaction: SqliteTransaction) -> KeyLists:
+        return KeyLists(
             transaction, "statement",
             "SELECT s.record_id, s.keys FROM statement s CROSS JOIN record r ON r.id = s.record_id "
             "WHERE length(s.keys) > 0 AND r.superseded_at IS NULL AND s.record_id > ?",
         )  # fmt: skip
-
-    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self._lists.all()
-
-    def clear(self) -> None:
-        self._lists.clear()
-
-    def _list(self, rows: Sequence[KeysOf], newest: int) -> None:
-        self._lists.add(rows, newest)
-
-    def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
-        self._lists.remove(rows, erase=erase)
-
-    def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
-        return self._lists.newest(keys, NEWEST_OF_A_KEY) if keys else {}
 
 
 class SqliteSessions(Sessions):
@@ -555,10 +539,13 @@ class SqliteTransaction(Writer):
         if not isinstance(rows, list) or rows:
             self.connection.executemany(insert_sql(table, columns), rows)
 
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        self.connection.execute(
-            f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
-            (self.array(names),),
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
+        return dict(
+            self.connection.execute(
+                f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING "
+                f"RETURNING {column}, id",
+                (self.array(names),),
+            )
         )
 
 
@@ -572,13 +559,14 @@ class Reading:
     A class, since recalls are short and a generator takes three times as long.
     """
 
-    __slots__ = ("_reader", "_store")
+    __slots__ = ("_reader", "_store", "_thread")
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
     def __enter__(self) -> SqliteTransaction:
         reader = self._reader = self._store.take_reader()
+        self._thread = note_begin()
         try:
             reader.connection.execute("BEGIN")
             reader.changes.begin_reading()
@@ -591,6 +579,7 @@ class Reading:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         store, reader = self._store, self._reader
+        note_end(self._thread)
         try:
             if fault is not None:
                 raise_translated(fault, store.path, store.failed(reader), encrypted=store.key is not None)

@@ -166,9 +166,10 @@ def _limited(
         begin, end = begin + clock[0], begin + clock[1]
     if onward:
         return Interval(begin, None)
-    if (until or word == "by") and end <= written_us:
+    if end <= written_us and word == "by":
         return None
-    return Interval(written_us if until else begin, end)
+    # What held until a time that has passed began at a time that is not said: its end is what is known of it.
+    return Interval(written_us if until and end > written_us else begin, end)
 
 
 def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -> bool:

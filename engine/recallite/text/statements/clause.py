@@ -269,8 +269,9 @@ _ALIKE = {
 _STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DATES = frozenset((lx.DAY, lx.DATE))
+_TIMES = _DATES | {lx.CLOCK}
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
-LASTING = frozenset(("until", "till", "during", "while"))
+LASTING = frozenset(("until", "till", "during", "while", "when"))
 """Words after which a statement holds only for a time, or only while something else does."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
@@ -521,6 +522,7 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
             word.kind == lx.NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in clause.head
         )
         personal = personal and not any(word.stem in lx.ATTRIBUTES for word in clause.head)
+        personal = personal and not all(word.kind in _TIMES for word in target)  # "yoga moved to Wednesdays"
         clause.relation = MOVES.get(verb, "be") if personal else "be"
     return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
 

@@ -7,9 +7,10 @@ the outline of each statement, so most statements that a new one is compared wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from struct import pack, unpack
-from typing import TypeAlias
 from zlib import crc32
 
 from msgspec import Struct
@@ -17,12 +18,11 @@ from msgspec import Struct
 from recallite.text.dates.languages import time_terms
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
-from recallite.text.statements.properties import NOT, USES, Words, is_of_time, keys_of_words, traits_of
+from recallite.text.statements.properties import NOT, USES, is_of_time, keys_of_words, traits_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
 _BITS = 509
-Part: TypeAlias = str | bytes | frozenset[str] | tuple[str, ...]
 
 
 class Outline(Struct, frozen=True, gc=False):
@@ -77,67 +77,75 @@ def outline_of_statement(statement: Statement) -> Outline:
     """The outline of a statement."""
     instructs = _bit("instructs") if instructions_of(statement.text) else 0
     if not statement.words:
-        bit = _bit(text_key(statement.text)) | instructs
+        bit = 1 << crc32(text_key(statement.text), 1) % _BITS | instructs
         return Outline(bit, bit)
     traits = traits_of(statement)
-    newer = older = _bit(traits.canon) | instructs
+    newer = older = _bit(" ".join(traits.canon)) | instructs
     replaceable = statement.whole and not statement.question
     frame = [word for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
     if not statement.clauses and frame:
-        older |= _bit("to", frame[-1].key)
+        older |= _bit(frame[-1].key, _TO)
     if not (statement.whole and statement.clauses):
         terms = time_terms()
         frame = [word for word in frame if word.stem not in terms and (word.stem.isascii() or not is_of_time(word))]
-    same = _bit(frozenset([word.key for word in frame]))
+    same = _bit(_joined({word.key for word in frame}))
     newer, older = newer | same, older | same
     for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
-        about = _number(one.subject - lx.SPEAKERS or one.subject)
-        bits = _bit(relation, after=about)
-        newer |= _bit("again", relation[2:5], after=about) if relation.startswith("re") else 0
+        about = _number(_joined(one.subject - lx.SPEAKERS or one.subject))
+        bits, of_subject, again = _bit(relation, about), 1 << about % _BITS, _number("again", about)
+        newer |= _bit(relation[2:5], again) if relation.startswith("re") else 0
         stated = one.roles.get("", ())
         newer |= bits
         if relation == "use" and (clause.change or clause.stopped or clause.former):
-            newer |= _bit(after=about)  # compared with whatever else is said of it
+            newer |= of_subject  # compared with whatever else is said of it
         if clause.relation == "be":
-            newer, older = newer | _bit(clause.subject, clause.every), older | _bit(clause.every, clause.subject)
+            subject, every = _joined(clause.subject), _joined(clause.every)
+            newer, older = newer | _bit(every, _number(subject)), older | _bit(subject, _number(every))
         if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
-            bit = _bit("state", after=about)
+            bit = _bit("state", about)
             newer, older = newer | bit, older | bit
-        if clause.gone and clause.change:
-            newer |= _bit("to", *keys_of_words(clause.gone)[-1:])
         if clause.gone:
-            newer |= _bit("from", *keys_of_words(clause.gone)[:1])
+            gone = keys_of_words(clause.gone)
+            newer |= _of_key(gone[:1], _FROM) | (_of_key(gone[-1:], _TO) if clause.change else 0)
         if clause.ends:
             ended = {key for role, words in one.roles.items() if role != "time" for key in keys_of_words(words)}
-            newer |= _bit("ends", after=about) | _bit(frozenset(ended) - lx.SPEAKERS, "ends") | _ends_of(stated)
+            newer |= _bit("ends", about) | _bit("ends", _number(_joined(ended - lx.SPEAKERS)))
+            newer |= _ends_of(keys_of_words(stated))
         if replaceable:
             nouns = {word.key for word in stated if word.kind not in lx.TYPED}
             limits = {word.key for role, words in one.roles.items() if role != "time" for word in words}
-            older |= bits | _bit(after=about) | _bit((one.subject | nouns) - lx.SPEAKERS)
-            older |= _bit("again", relation[:3], after=about) | _bit((one.subject | nouns | limits) - lx.SPEAKERS)
-            older |= _bit("ends", after=about) | _bit(clause.subject - lx.SPEAKERS, "ends")
+            older |= bits | of_subject | _bit(_joined((one.subject | nouns) - lx.SPEAKERS))
+            older |= _bit(relation[:3], again) | _bit(_joined((one.subject | nouns | limits) - lx.SPEAKERS))
+            older |= _bit("ends", about) | _bit("ends", _number(_joined(clause.subject - lx.SPEAKERS)))
             for words in one.roles.values():
-                older |= _bit("from", *keys_of_words(words)[:1]) | _ends_of(words)
+                keys = keys_of_words(words)
+                older |= _of_key(keys[:1], _FROM) | _ends_of(keys)
     return Outline(newer, older)
 
 
-def _ends_of(words: Words) -> int:
-    """The bits of the first and the last of some words."""
-    keys = [key for key in keys_of_words(words) if key != "i"]
-    return _bit("from", keys[0]) | _bit("to", keys[-1]) if keys else 0
+def _ends_of(keys: Sequence[str]) -> int:
+    """The bits of the first and the last key of some words."""
+    keys = [key for key in keys if key != "i"]
+    return _bit(keys[0], _FROM) | _bit(keys[-1], _TO) if keys else 0
 
 
-def _bit(*parts: Part, after: int = 0) -> int:
-    """The bit of some parts: the same in every process, as hashes of str are not; `after`: the `_number` of others."""
-    return 1 << _number(*parts, after=after) % _BITS
+def _of_key(keys: Sequence[str], after: int) -> int:
+    """The bit of a key, or of none."""
+    return _bit(keys[0], after) if keys else 1 << after % _BITS
 
 
-def _number(*parts: Part, after: int = 0) -> int:
-    for part in parts:
-        if isinstance(part, frozenset):
-            part = ",".join(sorted(part))
-        elif isinstance(part, tuple):
-            part = " ".join(part)
-        after = crc32(part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass"), after + 1)
-    return after
+def _bit(part: str, after: int = 0) -> int:
+    """The bit of a part: the same in every process, as hashes of str are not; `after`: the `_number` of one before."""
+    return 1 << crc32(part.encode("utf-8", "surrogatepass"), after + 1) % _BITS
+
+
+def _number(part: str, after: int = 0) -> int:
+    return crc32(part.encode("utf-8", "surrogatepass"), after + 1)
+
+
+def _joined(keys: AbstractSet[str]) -> str:
+    return ",".join(sorted(keys))
+
+
+_FROM, _TO = _number("from"), _number("to")

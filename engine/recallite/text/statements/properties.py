@@ -136,7 +136,7 @@ def _property(clause: Clause) -> Property:
         and "time" not in roles
     ):  # fmt: skip
         # "Karen is my boss" is of my boss, of whom there is one.
-        subject = frozenset([word.key for words in roles.values() for word in words])
+        subject = frozenset([word.key for words in roles.values() for word in words if word.text != "our"])
         head, owned, roles = stated, True, {"": head}
     elif relation == "use" and subject <= lx.SPEAKERS and roles.keys() == {"" if "" in roles else "in", "for"}:
         # "We use Jenkins for CI", "CI runs on Jenkins".

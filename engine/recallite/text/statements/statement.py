@@ -137,6 +137,7 @@ def _assignments(text: str) -> tuple[Clause, ...] | None:
 
 MAX_CLAUSES = 6
 _CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_OPENING_CLAUSES = LASTING | {"because", "since"}
 _DIVIDING = _CONJUNCTIONS | frozenset(",:()\u2014\u2013")
 _BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
 _OPENERS = word_set("in on at since from after before during for by until as_of according")
@@ -170,7 +171,9 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
             whole = False
             continue
         previous: Clause | None = None
+        lasting, before = False, len(clauses)
         for part in _parts(sentence):
+            lasting = lasting or not LASTING.isdisjoint([word.text for word in part[:2]])
             if len(clauses) >= MAX_CLAUSES:
                 return clauses, False
             clause = _clause(part, speaker, previous)
@@ -189,6 +192,8 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
                     for word in part
                     if word.text not in _TELLS_NOTHING
                 )
+        for clause in clauses[before:] if lasting else ():
+            clause.passing = True  # "I live in Bergen while my flat is renovated"
     return clauses, whole
 
 
@@ -220,7 +225,7 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
             after += 1
         if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:i]):
             yield sentence[begin:i]
-            begin = i if word.text in ("because", "since") else i + 1
+            begin = i if word.text in _OPENING_CLAUSES else i + 1
     yield sentence[begin:]
 
 

@@ -35,8 +35,10 @@ _INITIAL = lazily(r"\b[A-Z]\.$")
 _NUMBER = lazily(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
 _CLOCK = lazily(r"(\d{1,2})[:.](\d\d)")
 _RELATIVE = frozenset(("this", "next", "last"))
+# The minute of the hour that follows. ("To the third quarter" may follow "quarter" as "to seven" does.)
+_MINUTES = {"quarter_past": "15", "half_past": "30"}
 # The words that begin a phrase; numbers and times may, too.
-_OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | {"every", "each", "$"}
+_OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | _MINUTES.keys() | {"every", "each", "$"}
 _SPANS = word_set("week month year quarter time season semester term sprint summer winter spring")
 _MONTH_VALUES = frozenset(lx.MONTHS.values())
 _CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
@@ -227,6 +229,8 @@ def _typed(last: Word, word: Word) -> Word | None:
         first = "every" if last.text == "each" else last.text
         value = f"{first} {word.value or word.text}"
         return _word(f"{last.text} {word.text}", lx.DATE, word.stem, value=value, base=word.text)
+    elif last.text in _MINUTES and word.kind == lx.NUMBER and not word.unit:
+        return _clock(f"{word.value}:{_MINUTES[last.text]}", "")
     elif last.text == "$" and word.kind == lx.NUMBER:
         return word.with_value(word.value, "$")
     return None

@@ -10,9 +10,9 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.agents.service_base import Service
 from recallite.agents.sessions import AsyncSession, Session
 from recallite.errors import NotFound, StoreClosed
+from recallite.plugin import Service
 from recallite.system import plugins
 from recallite.system.asynchrony import AsyncService, awaited
 from tests.unit.core.memory.support import PLAIN

@@ -183,10 +183,16 @@ def test_the_hash_of_a_file_is_kept_for_its_state(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(loading, "_STEADY_NS", 0)
     loading.known_sha256(file)
     (kept,) = (tmp_path / "cache" / "models").iterdir()
-    kept.write_text("0" * 64, "ascii")
+    kept.write_bytes(b"0" * 64 + kept.read_bytes()[64:])
     assert loading.known_sha256(file) == "0" * 64
     kept.parent.chmod(0o755)
     assert loading.known_sha256(file) == hashlib.sha256(b"one").hexdigest()
     kept.parent.chmod(0o700)
     file.write_bytes(b"two")
     assert loading.known_sha256(file) == hashlib.sha256(b"two").hexdigest()
+    # One is kept for a file, whatever states it was in, and none for a file that is gone.
+    assert [*kept.parent.iterdir()] == [kept]
+    moved = file.rename(tmp_path / "moved.onnx")
+    assert loading.known_sha256(moved) == hashlib.sha256(b"two").hexdigest()
+    assert len([*kept.parent.iterdir()]) == 1
+    assert not kept.exists()

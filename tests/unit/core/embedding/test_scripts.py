@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.embedding.load import load
-from recallite.embedding.scripts import Scripts
+from recallite.embedding.tokens import Scripts
 
 CYRILLIC = [f"##{a}{b}" for a in "абвгдежзик" for b in "лмнопрстуф"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,8 +13,8 @@ from recallite.derivation import TextDerivation
 from recallite.model.settings import WritePolicy
 from recallite.remember import detection, pending
 from recallite.remember.pending import MANY
-from recallite.store.columns import StatementForm
 from recallite.system.turnstile import StepSize
+from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.core.memory.support import PLAIN
 
 NOW = WritePolicy(compare="now")
@@ -113,13 +115,13 @@ def test_what_is_written_meanwhile_stands_after_what_waits(memory):
 
 def test_a_write_has_no_waiting_text_read_again(memory, monkeypatch):
     read: list[str] = []
-    stated = TextDerivation.statement
+    stated = TextDerivation.frames
 
-    def noted(derivation: TextDerivation, i: int) -> StatementForm | None:
+    def noted(derivation: TextDerivation, i: int) -> Sequence[tuple[int, int]]:
         read.append(derivation._texts.texts[i])
         return stated(derivation, i)
 
-    monkeypatch.setattr(TextDerivation, "statement", noted)
+    monkeypatch.setattr(TextDerivation, "frames", noted)
     paused(memory).remember_many(dated([*unrelated(), PAIRS[0][0]]))
     memory.recall("plum jam")
     waiting = sorted(read)
@@ -155,8 +157,54 @@ def test_another_process_goes_on(path):
         assert relations(memory)[0] == {PAIRS[0]}
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["the background of one", "of another"])
+def test_nobody_compares_what_somebody_compares(path, monkeypatch, apart):
+    compared, compare_ahead = [], pending._Ahead
+
+    def noted(engine, reader, first, stopped):
+        compared.append(first.last_id - first.first_id + 1)
+        return compare_ahead(engine, reader, first, stopped)
+
+    monkeypatch.setattr(pending, "_Ahead", noted)
+    texts = [PAIRS[0][0], *unrelated(3 * pending._READ_AHEAD), PAIRS[0][1]]
+    with Memory(path, settings=PLAIN) as memory, Memory(path, settings=PLAIN) as other:
+        memory.remember_many(dated(texts))
+        until(lambda: compared)
+        (other if apart else memory).store.catch_up()
+        assert memory.store.stats().to_compare == 0
+        assert memory._engine.comparing.wait(LAST_RESORT_SECONDS)
+        assert len(texts) <= sum(compared) <= len(texts) + pending._READ_AHEAD
+        assert relations(memory)[0] == {PAIRS[0]}
+
+
+def test_the_background_goes_on_where_a_catch_up_fails(path, monkeypatch):
+    compare, caller = pending._compare_next, threading.current_thread()
+
+    def fails_here(*arguments):
+        if threading.current_thread() is caller:
+            raise OSError("the disk is gone")
+        return compare(*arguments)
+
+    monkeypatch.setattr(pending, "_compare_next", fails_here)
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many(dated([PAIRS[0][0], *unrelated(3 * pending._READ_AHEAD), PAIRS[0][1]]))
+        with pytest.raises(OSError, match="gone"):
+            memory.store.catch_up()
+        assert memory._engine.comparing.wait(LAST_RESORT_SECONDS)
+        assert (memory.store.stats().to_compare, memory._engine.comparing.failure) == (0, None)
+
+
+def test_in_a_transaction_catching_up_waits_for_no_background(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many(dated([PAIRS[0][0], *unrelated(3 * pending._READ_AHEAD), PAIRS[0][1]]))
+        with memory.transaction():
+            memory.store.catch_up()
+            assert memory.store.stats().to_compare == 0
+        assert relations(memory)[0] == {PAIRS[0]}
+
+
 def test_a_step_that_fails_is_done_again(memory, monkeypatch):
-    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(first=8, most=16))
+    monkeypatch.setattr(pending, "StepSize", lambda **_: StepSize(first=8, most=16))
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated(), new]))
     steps, compare = [], pending._compare_next
@@ -248,7 +296,7 @@ def test_what_waits_and_is_said_again_after_it_was_judged_is_the_last_word(on_di
 
 def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(memory, monkeypatch):
     (old, new), compare, again = PAIRS[0], pending._compared, []
-    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(16, 16, 16))
+    monkeypatch.setattr(pending, "StepSize", lambda **_: StepSize(16, 16, 16))
     monkeypatch.setattr(pending, "_compared", lambda *arguments: again.append(1) or compare(*arguments))
     paused(memory).remember_many(dated([old, *unrelated(), new]))
     memory.store.catch_up()

@@ -216,6 +216,19 @@ def test_of_contradicting_statements_both_stay_and_each_names_the_other(memory):
 # ── duplicates ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_was_told_of_two_days_contradicts_only_within_a_day(memory, at_once):
+    told = [
+        NewRecord(f"Mum beat the chaplain at dominoes this {part}", created_at=day(number))
+        for part, number in (("afternoon", 3), ("evening", 5), ("afternoon", 5))
+    ]
+    ids = memory.remember_many(told) if at_once else [memory.remember(each).id for each in told]
+    found = [[link.target for link in memory.neighbors(id, types=["contradicts"], direction="out")] for id in ids]
+    assert found == [[], [], [ids[1]]]
+    said_after = memory.remember("Mum beat the chaplain at dominoes yesterday", created_at=day(9))
+    assert len(said_after.contradictions) == 3
+
+
 def test_of_two_statements_of_one_moment_neither_is_the_newer(memory):
     old = memory.remember("Dana lives in Oslo", created_at="2026-03-01")
     new = memory.remember("Dana lives in Bergen now", created_at="2026-03-01")

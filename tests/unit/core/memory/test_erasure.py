@@ -216,6 +216,19 @@ def test_a_file_that_a_backup_replaced_is_searched_too(path, tmp_path):
         assert memory.forget("zaphod", receipt=True).receipt.complete
 
 
+@pytest.mark.parametrize("name", ["agent.db", "a" * 230 + ".db"])
+def test_a_copy_that_a_killed_restore_left_goes(tmp_path, name):
+    left = tmp_path / f".{name[:200]}.0123abcd.part"
+    with Memory(tmp_path / name, embedder="none") as memory:
+        id = memory.remember("Zaphod Beeblebrox lives in 42 Xylophone Street").id
+        memory.store.backup(left)
+        others = tmp_path / ".other.db.0123abcd.part"
+        others.write_bytes(b"of another store")
+        assert memory.forget(id, receipt=True).receipt.complete
+        assert not left.exists()
+        assert others.exists()
+
+
 def test_a_replaced_file_that_is_encrypted_may_hold_it_though_the_store_is_not(on_disk):
     path = Path(on_disk.path)
     replaced = path.with_name(f"{path.name}-before-20260101-120000")

@@ -451,17 +451,17 @@ def test_both_ways_are_streamed(tmp_path):
 
 
 def test_an_import_beside_another_writer_skips_what_came_meanwhile(tmp_path, monkeypatch):
-    from recallite.transfer import importing
+    from recallite.transfer import streaming
 
     with opened(tmp_path / "m.db") as memory, opened(tmp_path / "m.db") as other:
-        real = importing.embed_rows
+        real = streaming.embed_rows
 
         def slow(*arguments):
-            monkeypatch.setattr(importing, "embed_rows", real)
+            monkeypatch.setattr(streaming, "embed_rows", real)
             other.transfer.import_(lines({"id": "same", "text": "theirs"}))
             real(*arguments)
 
-        monkeypatch.setattr(importing, "embed_rows", slow)
+        monkeypatch.setattr(streaming, "embed_rows", slow)
         receipt = memory.transfer.import_(lines({"id": "same", "text": "ours"}, {"id": "new", "text": "ours too"}))
         assert (receipt.records, receipt.skipped) == (1, 1)
         assert memory.get("same").text == "theirs"

@@ -471,7 +471,7 @@ def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_
 
 def test_sql_shows_it(memory, moved):
     with memory._engine.store.read() as reader:
-        rows = reader.sql().execute("SELECT content, superseded_at, held_until, valid_until FROM memories ORDER BY id")
+        rows = reader.sql("SELECT content, superseded_at, held_until, valid_until FROM memories ORDER BY id")
         shown = [(text, superseded is not None, held, until) for text, superseded, held, until in rows]
     assert shown == [
         ("Dana lives in Oslo", True, "2026-03-01T00:00:00.000Z", None),

@@ -342,7 +342,7 @@ def test_an_older_line_without_an_id_is_imported_as_what_was_replaced(memory):
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_the_history_does_not_depend_on_how_many_are_compared_at_a_time(size, monkeypatch):
-    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(size, size, size))
+    monkeypatch.setattr(pending, "StepSize", lambda **_: StepSize(size, size, size))
     draws, found = random.Random(3), []
     facts = [
         NewRecord(

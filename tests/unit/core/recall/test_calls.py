@@ -45,7 +45,7 @@ def fewest(work, times=3):
 
 
 def check(calls, most_calls, most_files):
-    """Compare with bars about a tenth above what was measured."""
+    """Compare with bars about a twentieth above what was measured."""
     assert calls.total() <= most_calls, calls.most_common(20)
     assert len(calls) <= most_files, sorted(calls)
 
@@ -89,7 +89,7 @@ def test_a_warm_recall_with_a_vector_makes_few_calls(tmp_path):
             memory.remember(NewRecord(f"note {number} of many words", vector=vectors[number]))
             after = calls_of(lambda: recall(number))  # noqa: B023
         # The view of the index is made again; nothing is read of what was written.
-        check(after, 132, 25)
+        check(after, 125, 25)
 
 
 def test_a_batch_makes_few_calls_a_question(tmp_path):
@@ -118,7 +118,7 @@ def test_a_recall_of_a_new_question_makes_few_calls(used):
 
 def test_a_recall_of_what_answers_makes_few_calls(used):
     new = questions()
-    check(fewest(lambda: used.recall(next(new), relevant=True)), 300, 30)
+    check(fewest(lambda: used.recall(next(new), relevant=True)), 275, 30)
 
 
 def test_the_first_recall_after_a_bulk_write_makes_few_calls(used):
@@ -129,13 +129,13 @@ def test_the_first_recall_after_a_bulk_write_makes_few_calls(used):
         assert used._engine.comparing.wait(LAST_RESORT_SECONDS)
         return calls_of(lambda: used.recall(next(new)))
 
-    check(min((first_recall() for _ in range(3)), key=Counter.total), 357, 35)
+    check(min((first_recall() for _ in range(3)), key=Counter.total), 322, 34)
 
 
 def test_a_write_makes_few_calls(used):
     # What other tests of this process have told is read already, and makes fewer.
     told = islice(facts(), 20_000, None)
-    check(fewest(lambda: used.remember(next(told))), 690, 45)
+    check(fewest(lambda: used.remember(next(told))), 650, 43)
 
 
 def test_a_bulk_write_makes_few_calls_a_record(used):

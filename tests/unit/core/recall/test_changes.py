@@ -129,6 +129,40 @@ def test_it_need_not_be_the_same_sentence(memory, first):
     assert texts(ask(memory, "What was used previously for linting?"))[0] == "Previously used TSLint."
 
 
+FILLERS = ("The printer is out of toner", "Nina paints landscapes", "Lunch is at noon", "The bike has a flat tyre")
+
+
+@pytest.mark.parametrize(
+    ("holds", "ended", "now", "before", "then"),
+    [
+        (
+            "Omar works at Shell", "Omar worked at BP until 2019", "Where does Omar work?",
+            "Where did Omar work before?", "Where did Omar work in 2018?",
+        ),
+        (
+            "Our vet is Dr. Weber", "Our vet was Dr. Hahn from 2014 to 2018", "Who is our vet?",
+            "Who was our vet before?", "Who was our vet in 2016?",
+        ),
+        (
+            "The office is in Porto", "The office was in Lisbon until March 2021", "Where is the office?",
+            "Where was the office previously?", "Where was the office in 2020?",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ended_is_told_last", [True, False])
+def test_what_names_an_end_that_has_passed_leads_only_where_the_past_is_asked_for(
+    holds, ended, now, before, then, ended_is_told_last
+):
+    told = (holds, ended) if ended_is_told_last else (ended, holds)
+    with Memory(":memory:") as memory:
+        for place, text in enumerate((*told, *FILLERS)):
+            memory.remember(text, created_at=f"2026-03-{1 + place:02}")
+        assert texts(memory.recall(now))[:2] == [holds, ended]
+        assert {holds, ended} <= {*texts(memory.recall(now, relevant=True))}
+        assert texts(memory.recall(before))[:2] == [ended, holds]
+        assert texts(memory.recall(then))[:2] == [ended, holds]
+
+
 def test_a_question_about_the_past_sees_what_was_superseded(moved):
     ids = {hit.text: hit.id for hit in ask(moved, "Dana")}
     moved.supersede(ids[OSLO], ids[BERGEN])

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.embedding.cohort import FILE, measured, products, sentences
+from recallite.embedding.cohort import FILE, measured, sentences
 from recallite.errors import EmbedderError
+from recallite.system.numerics import products
 
 FACTS = [
     "The printer takes toner XR-20", "My sister moves to Leeds in May", "The wifi password is on the fridge",

@@ -88,3 +88,25 @@ def test_what_lost_its_place_says_so(notes):
     told = notes.review.explain(question, without.id, limit=1)
     assert (told.stage, told.rank) == ("limit", 1)
     assert told.reason == "it ranks 1, and records with a name that the question has take its place"
+
+
+CITES = "This fork includes {0}, {1} and {0} again: {0} is what {0} says."
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "others"),
+    [
+        ("What is EIP-145?", "/eips/eip-145.md", ("EIP-145", "EIP-146")),
+        ("Who wrote PEP 8?", "peps/pep-0008.rst", ("PEP 8", "PEP 20")),
+        ("RFC 7231", "rfcs/rfc7231.txt", ("RFC 7231", "RFC 9110")),
+    ],
+)
+def test_a_document_that_has_the_name_comes_before_what_cites_it(question, page, others):
+    with Memory(":memory:") as memory:
+        cites = memory.remember(CITES.format(*others), source="/forks/other.md").id
+        name, _, number = others[0].replace("-", " ").partition(" ")
+        own = memory.remember(f"A proposal of shifts ({name.lower()}: {number}; status: Final)", source=page).id
+        memory.remember_many([f"Block {i} was mined by pool {i} of the valley" for i in range(20)])
+        assert ids_of(memory.recall(question))[:2] == [own, cites]
+        # What tells of something else that the question names, beside the name, keeps its place.
+        assert ids_of(memory.recall(f"Which fork includes {others[0]} and {others[1]}?"))[0] == cites

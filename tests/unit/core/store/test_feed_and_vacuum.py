@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import apsw
 import numpy as np
 import pytest
 
-from recallite import Memory
+from recallite import Memory, engine
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.records import NewRecord
 from recallite.store.sql.vectors import pack
@@ -61,6 +64,78 @@ def test_recall_writes_nothing_and_counts_arrive_later(on_disk):
     with Memory(path, settings=PLAIN) as again:
         assert again.get(kept.id).access_count == 6
         assert again.get(kept.id).accessed_at >= kept.created_at
+
+
+_ENDS_WITHOUT_CLOSING = """
+import os, sys
+from recallite import Memory, Settings
+memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
+first = memory.remember("counted words")
+for _ in range(3):
+    memory.recall("counted")
+memory.remember("others")
+told = [memory.get(first.id).access_count]
+memory.update(first.id, importance=0.9)
+memory.recall("counted")
+memory.remember("more")
+print(*told, memory.get(first.id).access_count, first.id, flush=True)
+os._exit(9)
+"""
+
+
+def test_what_was_counted_is_stored_before_a_process_is_killed(path):
+    """Writes that only add leave the counts to a later one; others store them, and nothing is stored by halves."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _ENDS_WITHOUT_CLOSING, path], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 9, ended.stderr
+    *told, first = ended.stdout.split()
+    assert told == ["3", "4"]
+    with Memory(path, settings=PLAIN) as again:
+        assert again.get(first).access_count == 3
+        assert again.store.verify().ok
+
+
+def _stored(memory: Memory, id: str) -> int:
+    """The access count as other programs see it."""
+    with apsw.Connection(memory.path) as other:
+        return int(other.execute("SELECT access_count FROM memories WHERE id = ?", (id,)).get)
+
+
+@pytest.mark.parametrize("limit", ["_ACCESSES_TOGETHER", "_ACCESSES_EVERY_S"])
+def test_small_writes_store_access_counts_when_they_are_due(on_disk, monkeypatch, limit):
+    kept = on_disk.remember("counted words")
+    on_disk.recall("counted")
+    on_disk.remember("others")
+    assert (_stored(on_disk, kept.id), on_disk.get(kept.id).access_count) == (0, 1)
+    before = on_disk.get(kept.id), on_disk.list()
+    monkeypatch.setattr(engine, limit, 1 if limit == "_ACCESSES_TOGETHER" else 0.0)
+    on_disk.remember("more")
+    assert _stored(on_disk, kept.id) == 1
+    assert (on_disk.get(kept.id), on_disk.list()[1:]) == before
+
+
+def test_access_counts_are_in_a_backup(on_disk, tmp_path):
+    kept = on_disk.remember("counted words")
+    on_disk.recall("counted")
+    with Memory(on_disk.store.backup(tmp_path / "copy.db"), settings=PLAIN) as copy:
+        assert copy.get(kept.id).access_count == 1
+    assert on_disk.get(kept.id).access_count == 1
+
+
+def test_access_counts_do_not_outlive_what_is_purged(on_disk, monkeypatch):
+    """Counts that were not stored yet became those of the next record with the id."""
+    monkeypatch.setattr(engine, "_ACCESSES_TOGETHER", 1)
+    ids = ["a", "b", "c"]
+    for id in ids:
+        on_disk.remember(f"counted words {id}", id=id)
+    on_disk.recall("counted")
+    on_disk.forget(ids)
+    for id in ids:
+        on_disk.remember(f"counted words {id}", id=id)
+    assert [on_disk.get(id).access_count for id in ids] == [0, 0, 0]
+    on_disk.recall("counted")
+    assert [on_disk.get(id).access_count for id in ids] == [1, 1, 1]
 
 
 def test_access_counts_stand_outside_the_feed(on_disk):

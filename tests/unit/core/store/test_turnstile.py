@@ -14,7 +14,7 @@ import pytest
 from recallite import Memory
 from recallite.store.sqlite.store import SqliteStore
 from recallite.system import turnstile
-from recallite.system.turnstile import StepSize, Turnstile, giving_way, is_present, present
+from recallite.system.turnstile import StepSize, Turnstile, giving_way, is_present, paced, present
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.core.memory.support import PLAIN
 
@@ -93,6 +93,78 @@ def test_after_a_turn_the_background_pauses_as_long(monkeypatch):
         gate.had_turn(0.015)
     gate.wait_until_free()
     assert slept == [0.0]
+
+
+def paced_beside(store, count):
+    """What the background has been through of so many items, growing, and its thread."""
+    been = []
+
+    def work():
+        with giving_way(), store.read():  # of its own transaction it need not take notice
+            been.extend(paced(range(count)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return been, thread
+
+
+def test_the_background_rests_while_somebody_is_in_a_transaction(path, monkeypatch):
+    monkeypatch.setattr(turnstile, "_RESTING_SECONDS", LAST_RESORT_SECONDS)
+    monkeypatch.setattr(turnstile, "_WORKING_SECONDS", 0.0)
+    with stores(path, apart=False) as (store, *_):
+        with store.read():
+            with store.read():  # the first goes on
+                pass
+            rests = rested(monkeypatch)
+            been, thread = paced_beside(store, 3)
+            until(lambda: rests)
+            assert been == []
+        thread.join(LAST_RESORT_SECONDS)
+        assert been == [0, 1, 2]
+        with store.atomic():
+            been, thread = paced_beside(store, 3)
+            until(lambda: len(rests) > 1)
+            assert been == []
+        thread.join(LAST_RESORT_SECONDS)
+        assert (been, len(rests), turnstile._in_transactions) == ([0, 1, 2], 2, {})
+
+
+def rested(monkeypatch):
+    """A list that grows with each rest."""
+    rests, wait = [], turnstile._nobody_is.wait
+
+    def noted(seconds):
+        rests.append(seconds)
+        return wait(seconds)
+
+    monkeypatch.setattr(turnstile._nobody_is, "wait", noted)
+    return rests
+
+
+def test_beside_somebody_who_never_leaves_the_background_goes_on(path, monkeypatch):
+    monkeypatch.setattr(turnstile, "_RESTING_SECONDS", 0.001)
+    monkeypatch.setattr(turnstile, "_WORKING_SECONDS", 0.0)
+    with stores(path, apart=False) as (store, *_), store.read():
+        rests = rested(monkeypatch)
+        been, thread = paced_beside(store, 20)
+        thread.join(LAST_RESORT_SECONDS)
+        assert (been, len(rests)) == ([*range(20)], 20)
+
+
+def test_only_the_background_rests(path, monkeypatch):
+    rests = rested(monkeypatch)
+    with stores(path, apart=False) as (store, *_), store.read():
+        items = [1, 2]
+        assert paced(items) is items
+        turnstile.give_way()
+    assert rests == []
+
+
+def test_whoever_holds_the_lock_does_not_rest(path, monkeypatch):
+    rests = rested(monkeypatch)
+    with stores(path, apart=False) as (store, *_), store.read(), giving_way(), StepSize().turn():
+        assert [*paced(range(3))] == [0, 1, 2]
+    assert rests == []
 
 
 def test_the_size_of_a_step_follows_the_processor_time_of_its_work(monkeypatch):

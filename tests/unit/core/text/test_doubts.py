@@ -40,6 +40,8 @@ def verdict(old, new):
         # one more, or in part
         ("I take metformin", "I also take insulin now"),
         ("I'm allergic to nuts and milk", "I'm no longer allergic to milk"),
+        ("Choir is on Tuesdays in the hall", "From now on choir is in the school instead of the hall"),
+        ("The market is on Saturdays at the quay", "The market is on Sundays instead of Saturdays now"),
         ("We support Linux and Windows", "We dropped Windows"),
         ("Ann and Bob lead the team", "Bob no longer leads the team"),
         ("I eat meat", "I no longer eat meat on Fridays"),

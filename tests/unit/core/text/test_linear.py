@@ -25,8 +25,8 @@ from recallite.text.quotes import (
 )
 from recallite.text.topics import other_subject, topic_of
 from recallite.text.words import content_hash, text_key, tokenize
-from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
+from recallite.transfer.streaming import _on_one_line
 from recallite_documents.chunking import ChunkSize, chunk_markdown, chunk_plain
 from recallite_documents.detecting import detect, load_text
 from recallite_documents.front_matter import front_matter

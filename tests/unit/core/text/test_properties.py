@@ -53,6 +53,10 @@ def test_changes_of_one_property_leave_all_others(subject: str) -> None:
         ("Node 3 has a timeout of 30 seconds", "Node 3's timeout was raised to 60 seconds"),
         ("The search service stores sessions in Redis", "The search service moved its sessions from Redis to Valkey"),
         ("Yusuf is the treasurer", "Hanna is the treasurer now"),
+        ("Our joiner is Duncan", "Wilhelmina is our joiner now"),
+        ("Our joiner is Duncan", "Duncan is no longer our joiner"),
+        ("Choir practice is on Tuesdays", "Choir practice has moved to Wednesdays"),
+        ("The tannery opens at seven", "The tannery opens at half past seven now"),
         # an end, or the opposite
         ("Nadia drives a Peugeot", "Nadia sold the Peugeot"),
         ("Nadia smokes ten cigarettes a day", "Nadia quit smoking in March"),

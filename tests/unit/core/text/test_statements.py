@@ -68,6 +68,12 @@ def test_what_ends_is_superseded(old: str, new: str) -> None:
     assert outcome(old, new) == "supersedes"
 
 
+def test_only_a_verb_that_is_rarer_than_another_says_that_it_is_done_anew() -> None:
+    assert outcome("The core is written in C", "The core was rewritten in Rust") == "supersedes"
+    for once, alike in (("served", "reserved"), ("viewed", "reviewed"), ("ported", "reported")):
+        assert outcome(f"The pool is {once} by Ann", f"The pool is {alike} by Bob") == "independent"
+
+
 def test_one_time_that_was_cancelled_only_contradicts() -> None:
     assert outcome("The standup is at nine", "The standup was cancelled last Monday") == "contradicts"
 
@@ -107,6 +113,10 @@ def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
         ("Choir is on Monday", "Choir is on Thursday this week because the hall is taken"),
         ("The library closes at 8", "The library closes at 6 during the holidays"),
         ("Choir is on Monday", "Choir is now on Thursday this week"),
+        ("I live in Oslo", "I live in Bergen while my flat is renovated"),
+        ("I live in Oslo", "While my flat is renovated, I live in Bergen"),
+        ("My manager is Ada", "My manager is Bob when Ada is away"),
+        ("The rent is 950 euros", "The rent is 780 euros as long as the lift is broken"),
         ("Der Chor probt am Montag", "Der Chor probt am Freitag"),
         ("Die Gebühr beträgt 30 Euro", "Die Gebühr beträgt jetzt 35 Euro"),
         ("El curso empieza a las 9", "El curso empieza ahora a las 10"),

@@ -50,6 +50,14 @@ def test_a_record_comes_back_as_it_was_written(store):
     assert shown[row_id].valid_from == NOW - HOUR
 
 
+def test_the_sources_of_records_are_named(store):
+    with store.atomic() as writer:
+        ids = writer.records.insert([row("a", source="diary"), row("b"), row("c", source="eip-3.md")], None)
+    with store.read() as reader:
+        named = reader.records.source_names(np.array([ids[2], ids[1], ids[0], ids[2] + 1]))
+    assert named == ["eip-3.md", None, "diary", None]
+
+
 def test_what_stands_is_marked_with_its_text(store):
     always, tea = "Always format dates as ISO", "I prefer tea"
     with store.atomic() as writer:

@@ -126,6 +126,7 @@ I lived in Oslo from 2015 to 2018 | 2015-01-01..2019-01-01
 I lived in Oslo between 2015 and 2018. | 2015-01-01..2019-01-01
 She was a nurse (2015-2018) | 2015-01-01..2019-01-01
 The project ran from June 2021 until August 2022 | 2021-06-01..2022-09-01
+I was here until 2019 | 2019-01-01..2020-01-01
 The shop is closed until Monday | 2023-08-17 15:30..2023-08-22
 I'm on holiday until 3 September 2023 | 2023-08-17 15:30..2023-09-04
 I need the report by Monday | 2023-08-21..2023-08-22
@@ -262,7 +263,7 @@ I read 1984
 More than two years ago I moved
 Over ten years ago I met him
 My phone is 2019-555-0132
-I was here until 2019
+I was done by 2019
 Imagine that we met in 2010
 Windows 2019 is installed
 The class of 2019

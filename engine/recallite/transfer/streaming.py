@@ -1,12 +1,19 @@
-"""Import: a stream of memories, links and documents, checked line by line and stored in a transaction per batch."""
+"""Export and import: memories, links and documents streamed out of one read transaction, and into one per batch.
+
+An import checks line by line.
+"""
 
 from __future__ import annotations
 
+import csv
+import re
 import uuid
-from collections.abc import Collection, Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from datetime import datetime
+from typing import IO, Any
 
+import msgspec
 from msgspec import Struct, structs
 
 from recallite.embedding.handle import Identity
@@ -15,34 +22,24 @@ from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_vectors
+from recallite.model.filters import CHUNK_KIND, Filter
+from recallite.model.records import Link, Record
 from recallite.model.reports import Imported
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import are_unit, embed_rows, identity_for, insert_rows
-from recallite.remember.pending import start_comparing, waits_under
+from recallite.remember.pending import catch_up, start_comparing, waits_under
 from recallite.remember.prepare import check_expiry, content_id, is_to_come, metadata_json, prepare
 from recallite.remember.relations import LINK_TYPES, check_pair, check_reason
 from recallite.store.columns import Row, RowColumns
-from recallite.store.sql.relations import LinkRow, Supersession
+from recallite.store.sql.record_reading import Version
+from recallite.store.sql.relations import LinkRow, Occurrence, Supersession
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize
-from recallite.transfer.lines import (
-    DocumentLine,
-    Embedder,
-    Entry,
-    Header,
-    Incoming,
-    Lines,
-    LinkLine,
-    OccurrenceLine,
-    Place,
-    SupersessionLine,
-    format_of,
-    parse,
-    reading,
-)
+from recallite.transfer import lines
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
@@ -55,7 +52,7 @@ _MAX_BATCH_CHARS = 16_000_000
 @traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
 def import_(
     engine: Engine,
-    source: Place,
+    source: lines.Place,
     *,
     base: str,
     sight: str,
@@ -73,22 +70,22 @@ def import_(
     InvalidItem names the line that stopped the import; batches before it are kept. Without a `batch_size` a batch takes
     10 to 20 ms to store; the `whole` may be one. A memory and its versions are in one batch.
     """
-    line_format = format_of(source, format)
+    line_format = lines.format_of(source, format)
     limit = engine.settings.max_text_chars
-    with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
-        lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
-        entries = parse(line_format, lines, max_text_chars=limit)
+    with lines.reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
+        source_lines = lines.Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
+        entries = lines.parse(line_format, source_lines, max_text_chars=limit)
         batch = Batch(engine, base, sight)
         while True:
             try:
                 entry = next(entries, None)
-                batch.add(entry, lines.number)
+                batch.add(entry, source_lines.number)
             except RecalliteError as reason:
-                raise _at_line(lines.number, batch.stored, reason) from reason
+                raise _at_line(source_lines.number, batch.stored, reason) from reason
             if entry is None or (not whole and batch.full(batch_size)):
                 batch.write()
                 if on_progress is not None:
-                    on_progress(lines.number, total)
+                    on_progress(source_lines.number, total)
             if entry is None:
                 start_comparing(engine)
                 return Imported(
@@ -113,11 +110,11 @@ class Batch:
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
         self._engine, self._step = engine, StepSize(first=64, least=32, rests=False)
         self._base, self._sight = base, sight
-        self._embedder: Embedder | None = None
+        self._embedder: lines.Embedder | None = None
         self._versions: list[_Item] = []  # closed versions, before the open one
         self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
-        self._links: list[tuple[int, LinkLine]] = []
-        self._supersessions: list[tuple[int, SupersessionLine, Supersession]] = []
+        self._links: list[tuple[int, lines.LinkLine]] = []
+        self._supersessions: list[tuple[int, lines.SupersessionLine, Supersession]] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = self.warnings_total = 0
@@ -130,10 +127,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents)
 
-    def add(self, entry: Entry | None, line: int) -> None:
+    def add(self, entry: lines.Entry | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
         match entry:
-            case Incoming():
+            case lines.Incoming():
                 item = self._item(entry, line)
                 self._chars += len(item.row.text)
                 if self._versions and item.row.public_id != self._versions[0].row.public_id:
@@ -143,14 +140,14 @@ class Batch:
                     self._memories.append(self._versions)
                     self._versions = []
                 return
-            case Header():
+            case lines.Header():
                 self._embedder = entry.embedder
-            case LinkLine():
+            case lines.LinkLine():
                 check_link(entry)
                 self._links.append((line, entry))
-            case SupersessionLine():
+            case lines.SupersessionLine():
                 self._supersessions.append((line, entry, check_supersession(entry)))
-            case DocumentLine():
+            case lines.DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
 
@@ -162,7 +159,7 @@ class Batch:
                 "and no open version follows it"
             )
 
-    def _item(self, entry: Incoming, line: int) -> _Item:
+    def _item(self, entry: lines.Incoming, line: int) -> _Item:
         settings, entry_in_file = self._engine.settings, entry
         created_at = checks.check_time(entry.created_at, "created_at")
         if created_at is not None and is_to_come(created_at, checks.now_us()):
@@ -276,7 +273,7 @@ class Batch:
         embed_rows(engine.embedder, lacking, [None] * len(lacking), identity)
         return identity
 
-    def _write_links(self, writer: Writer, links: Sequence[tuple[int, LinkLine]]) -> int:
+    def _write_links(self, writer: Writer, links: Sequence[tuple[int, lines.LinkLine]]) -> int:
         if not links:
             return 0
         ends = {end for _, link in links for end in (link.source, link.target)}
@@ -297,7 +294,7 @@ class Batch:
         return len(rows)
 
 
-def check_link(link: LinkLine) -> None:
+def check_link(link: lines.LinkLine) -> None:
     """Refuse a link of an unknown type, or that cannot be stored."""
     if link.type not in LINK_TYPES:
         raise InvalidInput(f"type is {shown(link.type)}: use one of {', '.join(LINK_TYPES)}")
@@ -309,7 +306,7 @@ def check_link(link: LinkLine) -> None:
     checks.check_time(link.created_at, "created_at")
 
 
-def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+def check_parts(parts: tuple[bytes, ...], embedder: lines.Embedder | None) -> None:
     """Refuse vectors that are not what an export has of this embedder."""
     if embedder is None:
         raise InvalidInput("the line has vectors, but no header before it says which embedder made them", "vector")
@@ -356,13 +353,6 @@ def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str,
     return names
 
 
-def name_document(reader: Reader, public_id: str, sight: str) -> str:
-    """The id that a document has, or will have, as `name_memories`."""
-    while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
-        public_id = _another(public_id, sight)
-    return public_id
-
-
 def _another(public_id: str, sight: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{sight}\n{public_id}"))
 
@@ -382,7 +372,7 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def check_document(line: DocumentLine, base: str) -> IncomingDocument:
+def check_document(line: lines.DocumentLine, base: str) -> IncomingDocument:
     """The document of a line, as it will be stored. Raises InvalidInput."""
     try:
         digest = bytes.fromhex(line.content_hash)
@@ -416,7 +406,9 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
 
 def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
     """Store a document that has chunks here, unless its source or its id has a document already."""
-    public_id = name_document(writer, document.id, sight)
+    public_id = document.id
+    while writer.documents.with_id(public_id, "/") and not writer.documents.with_id(public_id, sight):
+        public_id = _another(public_id, sight)  # as `name_memories` names memories
     if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
         return
     columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
@@ -431,7 +423,7 @@ def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None
 
 
 def check_occurrences(
-    repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
+    repeated: Sequence[lines.OccurrenceLine], max_text_chars: int, policy: WritePolicy
 ) -> tuple[tuple[int, str | None], ...]:
     """The further times of a memory, checked, and redacted as `policy` says."""
     checked = []
@@ -443,7 +435,7 @@ def check_occurrences(
     return tuple(checked)
 
 
-def check_supersession(entry: SupersessionLine) -> Supersession:
+def check_supersession(entry: lines.SupersessionLine) -> Supersession:
     """A supersession of a file, checked; its ends are looked up when it is written."""
     for end in (entry.old, entry.new):
         checks.check_name(end, "an end of a supersession")
@@ -456,7 +448,7 @@ def check_supersession(entry: SupersessionLine) -> Supersession:
     return row
 
 
-def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession, sight: str) -> None:
+def put_supersession(writer: Writer, entry: lines.SupersessionLine, row: Supersession, sight: str) -> None:
     """Store a supersession between memories that are here by now, unless the store has it already."""
     names = name_memories(writer, {entry.old, entry.new}, sight)
     ids = writer.records.find_ids(list(names.values()), sight)
@@ -467,3 +459,141 @@ def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession,
     if writer.supersessions.missing(row):
         check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
         writer.supersessions.put([row])
+
+
+# Export: versions, links, supersessions and documents streamed out of one read transaction.
+
+_PROGRESS_EVERY = 500
+# Whole runs of white space: those with a line break become one space.
+_SPACE = re.compile(r"\s+")
+_encode = msgspec.json.Encoder().encode
+
+
+@traced("export", lambda count: {"memories": count})
+def export(
+    engine: Engine,
+    target: lines.Place,
+    filter: Filter,
+    *,
+    format: str | None,
+    vectors: bool,
+    on_progress: Progress | None,
+) -> int:
+    """Write the memories that a filter admits, their scopes relative to its base; returns how many.
+
+    `on_progress(done, total)` counts memories.
+    """
+    line_format = lines.format_of(target, format)
+    if filter.sessions:
+        raise InvalidInput("messages of sessions are in no export: leave sessions out, or use store.backup or copy")
+    with ExitStack() as opened:
+        stream = opened.enter_context(lines.writing(target, store=engine.store.path))
+        catch_up(engine)  # a file says what superseded what, not what waits to be compared
+        reader = opened.enter_context(engine.store.read())
+        embedder = reader.vectors.active_embedder()
+        total = None if on_progress is None else reader.records.count(filter, 0, versions="open")
+        with_vectors = embedder if vectors and line_format == "jsonl" else None
+        done = 0
+
+        def versions() -> Iterator[Version]:
+            """Every version, with the accesses that are not written yet; open ones are counted."""
+            nonlocal done
+            for record, parts, repeated in reader.records.versions(filter, with_vectors):
+                yield Version(engine.counted(record), parts, repeated)
+                done += record.recorded_until is None
+                if on_progress is not None and record.recorded_until is None and done % _PROGRESS_EVERY == 0:
+                    on_progress(done, total)
+
+        if line_format == "jsonl":
+            for line in _json_lines(reader, filter, versions(), embedder):
+                stream.write(_encode(line).decode() + "\n")
+        elif line_format == "csv":
+            _write_csv(stream, versions(), filter.base)
+        else:
+            for record, *_ in versions():
+                if record.recorded_until is None:
+                    stream.write(_SPACE.sub(_on_one_line, record.text.strip()) + "\n")
+        if on_progress is not None:
+            on_progress(done, total)
+        return done
+
+
+def _json_lines(
+    reader: Reader, filter: Filter, versions: Iterator[Version], embedder: EmbedderRow | None
+) -> Iterator[dict[str, Any]]:
+    made_by = None if embedder is None else lines.Embedder(embedder.fingerprint, embedder.name, embedder.dimension)
+    yield {"format": lines.FORMAT, "version": lines.VERSION, "embedder": made_by}
+    for record, parts, repeated in versions:
+        line = _fields(record, filter.base)
+        if repeated:
+            line["repeated"] = occurrence_lines(repeated)
+        if parts:
+            line["vectors"] = parts
+        yield line
+    for link in reader.links.between(filter):
+        yield {"link": {"source": link.source, **link_fields(link)}}
+    for pair in supersession_lines(reader, filter):
+        yield {"supersession": pair}
+    # The documents of the exported chunks; none if the filter has more than scopes and kinds.
+    whole = filter.replaced(kinds=None).scopes_only and CHUNK_KIND in (filter.kinds or (CHUNK_KIND,))
+    for scope in (filter.scopes or ("/",)) if whole else ():
+        for row in reader.documents.in_scope(scope):
+            yield {
+                "document": lines.DocumentLine(
+                    id=row.public_id, source=row.source, scope=lines.scope_within(row.scope, filter.base),
+                    title=row.title, media_type=row.media_type, content_hash=row.content_hash.hex(),
+                    chunking=row.chunking, size_bytes=row.size_bytes,
+                    metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
+                    caller_metadata=msgspec.json.decode(row.caller_metadata) if row.caller_metadata else None,
+                    created_at=lines.written_time(row.created_at), updated_at=lines.written_time(row.updated_at),
+                )
+            }  # fmt: skip
+
+
+def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
+    rows = csv.DictWriter(stream, lines.COLUMNS, extrasaction="ignore", lineterminator="\r\n")
+    rows.writeheader()
+    for record, *_ in versions:
+        if record.recorded_until is None:
+            row = _fields(record, base)
+            tags = ";".join(record.tags)
+            as_list = tags.startswith("[") or any(";" in tag or tag != tag.strip() for tag in record.tags)
+            row["tags"] = _encode(record.tags).decode() if as_list else tags
+            row["metadata"] = _encode(record.metadata).decode() if record.metadata else None
+            row["pinned"] = "true" if record.pinned else "false"
+            rows.writerow(row)
+
+
+def _on_one_line(space: re.Match[str]) -> str:
+    return " " if "\n" in space[0] or "\r" in space[0] else space[0]
+
+
+def _fields(record: Record, base: str) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in lines.RECORD_FIELDS}
+    times = {name: lines.written_time(value) for name, value in values.items() if isinstance(value, datetime)}
+    return {**values, **times, "scope": lines.scope_within(record.scope, base)}
+
+
+# What has lines of its own or is part of one, as in the files of `recallite_notes` too.
+
+
+def link_fields(link: Link) -> dict[str, Any]:
+    """The fields of a link as in files, without its source."""
+    created_at = None if link.created_at is None else lines.written_time(link.created_at)
+    return {"target": link.target, "type": link.type, "strength": link.strength, "created_at": created_at,
+            "reason": link.reason}  # fmt: skip
+
+
+def supersession_lines(reader: Reader, filter: Filter) -> Iterator[lines.SupersessionLine]:
+    """The supersessions among the memories of an export, undone ones too."""
+    for pair in reader.supersessions.between(filter):
+        yield lines.SupersessionLine(
+            pair.old, pair.new, lines.written_time(pair.holds_from), lines.written_time(pair.known_from),
+            None if pair.known_until is None else lines.written_time(pair.known_until), pair.reason, pair.strength,
+            bool(pair.certain), bool(pair.by_rule),
+        )  # fmt: skip
+
+
+def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[lines.OccurrenceLine, ...]:
+    """The further times of a memory."""
+    return tuple(lines.OccurrenceLine(lines.written_time(occurrence.at), occurrence.text) for occurrence in repeated)
