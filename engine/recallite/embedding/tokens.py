@@ -16,15 +16,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, lru_cache
-from importlib.util import find_spec
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from msgspec import MsgspecError, Raw, Struct
-from msgspec.json import decode
 
 from recallite.embedding.load import is_foreign, model_path
 from recallite.embedding.protocol import Unread
@@ -58,114 +55,21 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
 # Single ASCII punctuation characters, and runs of anything else between them and whitespace. BERT's own pre-tokenizer
 # splits there too, without context, so the tokens of these words, joined, are the tokens of the text.
 WORD = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
-# BERT's normaliser leaves other characters out, or divides them.
-_PLAIN = re.compile(r"[ -~\t\n\r]*")
-# What comes before and after an uncased model of BERT's kind, as its file says it.
-_NORMALIZER = {
-    "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
-    "lowercase": True,
-}  # fmt: skip
-_PRE_TOKENIZER = {"type": "BertPreTokenizer"}
-
-
-class _Model(Struct):
-    type: str
-    vocab: Raw
-    unk_token: str
-    continuing_subword_prefix: str
-    max_input_chars_per_word: int
-
-
-class _Frame(Struct):
-    single: list[dict[str, dict[str, Any]]]
-    special_tokens: dict[str, dict[str, Any]]
-
-
-class _Description(Struct):
-    """What a `tokenizer.json` says of a model of BERT's kind."""
-
-    model: _Model
-    normalizer: Any
-    pre_tokenizer: Any
-    post_processor: _Frame
-    added_tokens: list[dict[str, Any]]
-
-
-class _Encoding(Struct, gc=False):
-    """What the library returns, as far as it is used here: ids, and where the text of each begins and ends."""
-
-    ids: list[int]
-    offsets: list[tuple[int, int]]
-
-
-class _BertTokenizer:
-    """An uncased tokenizer of BERT's kind with those methods of the library's that are used here.
-
-    It reads single texts of plain ASCII itself, so that a command need not load the library, which takes 30 ms and
-    15 MB. The library reads others, and batches.
-    """
-
-    def __init__(self, path: Path, description: _Description) -> None:
-        self._path, self._model = path, description.model
-        self._vocabulary = decode(description.model.vocab, type=dict[str, int])
-        self._unknown = self._vocabulary[description.model.unk_token]
-        self._names = [token["content"] for token in description.added_tokens]
-        frame = description.post_processor
-        self._frame = [
-            [token for part in parts for token in frame.special_tokens[part["SpecialToken"]["id"]]["ids"]]
-            for parts in (frame.single[:1], frame.single[2:])
-        ]
-
-    @cached_property
-    def _library(self) -> Any:
-        return _load(self._path)
-
-    def encode(self, text: str, add_special_tokens: bool = True) -> Any:
-        """The ids of a text, and where each begins and ends in it.
-
-        A word is the longest token that it begins with, and so on; one that is very long or cannot be divided so is the
-        unknown token.
-        """
-        if not _PLAIN.fullmatch(text) or any(map(text.__contains__, self._names)):
-            return self._library.encode(text, add_special_tokens=add_special_tokens)
-        before, after = self._frame if add_special_tokens else ([], [])
-        ids, offsets, id_of = [*before], [(0, 0)] * len(before), self._vocabulary.get
-        for match in WORD.finditer(text.lower()):
-            word, at, first = match[0], match.start(), len(ids)
-            begin, prefix, longest = 0, "", self._model.max_input_chars_per_word
-            while begin < len(word):
-                end = min(len(word), begin + longest)
-                while (id := id_of(prefix + word[begin:end])) is None and end > begin + 1:
-                    end -= 1
-                if id is None or len(word) > longest:
-                    del ids[first:], offsets[first:]
-                    id, begin, end = self._unknown, 0, len(word)
-                ids.append(id)
-                offsets.append((at + begin, at + end))
-                begin, prefix = end, self._model.continuing_subword_prefix
-        return _Encoding(ids + after, offsets + [(0, 0)] * len(after))
-
-    def encode_batch_fast(self, texts: Sequence[str], add_special_tokens: bool = True) -> Any:
-        """The ids of texts, by the library's threads."""
-        return self._library.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
-
-    def token_to_id(self, token: str) -> int | None:
-        """The id of a token of the vocabulary."""
-        return self._vocabulary.get(token)
-
-    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """The vocabulary, which has the special tokens too."""
-        return self._vocabulary
 
 
 def read_tokenizer(path: Path) -> Any:
     """The tokenizer that a `tokenizer.json` describes. Raises EmbedderError, also if the library is not installed."""
-    if find_spec("tokenizers") is None:
-        raise missing("tokenizers")
     try:
-        return _read_bert(path) or _load(path)
+        from tokenizers import Tokenizer
+    except ImportError as reason:
+        raise missing("tokenizers") from reason
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
     except Exception as reason:
         raise EmbedderError(f"{path} is no tokenizer that can be read: {reason}", "invalid_model") from reason
+    return tokenizer
 
 
 def missing(package: str) -> EmbedderError:
@@ -175,32 +79,6 @@ def missing(package: str) -> EmbedderError:
         'or use Settings(embedder="none") for keyword search alone',
         "missing",
     )
-
-
-def _load(path: Path) -> Any:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-def _read_bert(path: Path) -> _BertTokenizer | None:
-    """The tokenizer in this file, if it is one that can be read without the library."""
-    with suppress(MsgspecError, LookupError):
-        described = decode(path.read_bytes(), type=_Description)
-        like_bert = described.normalizer == _NORMALIZER and described.pre_tokenizer == _PRE_TOKENIZER
-        around = [[*part] for part in described.post_processor.single]
-        if (
-            like_bert
-            and described.model.type == "WordPiece"
-            and around == [["SpecialToken"], ["Sequence"], ["SpecialToken"]]
-        ):
-            made = _BertTokenizer(path, described)
-            if all(made.token_to_id(token["content"]) == token["id"] for token in described.added_tokens):
-                return made
-    return None
 
 
 class TokenIds:
