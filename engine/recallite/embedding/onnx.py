@@ -47,9 +47,6 @@ from recallite_models.runtime import load_onnxruntime
 # A query's matrices are small: more than two cores do not help, and up to this many tokens not even the second one.
 _QUERY_THREADS, _FEW_TOKENS = 2, 16
 _LONGEST_PAUSE = 32
-# A command runs a model a few times and ends: its first runs take the weights as the file has them. To pack them for
-# the processor takes 14 ms and 12 MB, and saves 1.4 ms of a short text, a tenth of a long one. The results are equal.
-_UNPACKED, _UNPACKED_RUNS = 0, 8
 
 
 class Runtime:
@@ -62,8 +59,8 @@ class Runtime:
     processes on two AVX2 cores, against 8.6 ms on one thread. The system reports this (`preemptions`: median 4.0 ms for
     runs without, 17.6 ms with), and queries then use one thread for a while.
 
-    The first runs of a shipped model have a session of their own, of 6 ms and 12 MB, 11 of them of the mapped file of
-    weights. A session with packed weights takes 12 MB more, and so does the second one, opened when it is first needed.
+    The first session takes 24 MB, 11 of them of the mapped file of weights, the second, opened when it is first needed,
+    12.
     """
 
     def __init__(self, folder: ModelFolder) -> None:
@@ -74,16 +71,14 @@ class Runtime:
             hashed = executor.submit(verified_sha256, folder)
             try:
                 self.tokenizer = read_tokenizer(folder.tokenizer)
-                self._unpacked_runs = 0 if folder.sha256 is None else _UNPACKED_RUNS
-                first = _UNPACKED if self._unpacked_runs else 1
-                session = _open_session(folder, first)
+                session = _open_session(folder, 1)
             except Exception:
                 hashed.result()  # report a damaged file as such, not as a parse error
                 raise
         self.sha256 = hashed.result()
         self.inputs = frozenset(entry.name for entry in session.get_inputs())
         self.outputs = {entry.name: entry.shape for entry in session.get_outputs()}
-        self._sessions = {first: session}
+        self._sessions = {1: session}
         self._query_lock = threading.Lock()
         self._pause, self._next_pause = 0, 1
         self._lock = threading.Lock()
@@ -95,8 +90,7 @@ class Runtime:
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a single query. One caller at a time gets two cores for a long one; concurrent callers get one."""
         is_short = next(iter(feeds.values())).size <= _FEW_TOKENS
-        alone = is_short or self._threads < _QUERY_THREADS or self._unpacked_runs > 0
-        if alone or not self._query_lock.acquire(blocking=False):
+        if is_short or self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
             return self.run(outputs, feeds)
         try:
             if self._pause:
@@ -114,14 +108,13 @@ class Runtime:
             self._query_lock.release()
 
     def _session(self, threads: int) -> Any:
-        """The session with this many threads, opened when it is first needed."""
+        """The session with this many threads, opened at the first call."""
+        session = self._sessions.get(threads)
+        if session is not None:
+            return session
         with self._lock:
-            if self._unpacked_runs > 0:
-                self._unpacked_runs -= 1
-                return self._sessions[_UNPACKED]
             if threads not in self._sessions:
                 self._sessions[threads] = _open_session(self._folder, threads)
-                self._sessions.pop(_UNPACKED, None)
             return self._sessions[threads]
 
 
@@ -139,9 +132,8 @@ def _open_session(folder: ModelFolder, threads: int) -> Any:
     except ImportError as reason:
         raise missing("onnxruntime") from reason
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = max(threads, 1), 1
-    options.add_session_config_entry("session.disable_prepacking", "1" if threads == _UNPACKED else "0")
-    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if threads > 1 else "0")
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0" if threads == 1 else "1")
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3
     # The shipped graph is already optimised: levels above "basic" would fuse Add and LayerNormalization into the slower

@@ -221,7 +221,7 @@ def test_a_failing_model_is_an_embedder_error(embedder: OnnxEmbedder, monkeypatc
         def run(self, *_: object) -> None:
             raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(onnx.runtime(embedder._folder), "_session", lambda threads: Broken())
+    monkeypatch.setitem(onnx.runtime(embedder._folder)._sessions, 1, Broken())
     with pytest.raises(EmbedderError, match="out of memory"):
         embedder.embed(texts(40))
 

@@ -32,9 +32,7 @@ class Fake:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     monkeypatch.setattr(onnx, "usable_cpus", lambda: 2)
-    runtime = Runtime(read_folder(recallite_models.path()))
-    runtime._unpacked_runs = 0
-    return runtime
+    return Runtime(read_folder(recallite_models.path()))
 
 
 @pytest.fixture
@@ -85,26 +83,11 @@ def test_a_lost_core_in_a_quiet_time_costs_one_query(runtime: Runtime, counts: l
 
 
 def test_a_session_is_opened_when_it_is_first_needed(runtime: Runtime, counts: list[int]) -> None:
+    assert list(runtime._sessions) == [1]
     ask(runtime, 3, SHORT)
     assert list(runtime._sessions) == [1]
     ask(runtime, 1)
     assert list(runtime._sessions) == [1, 2]
-
-
-@pytest.mark.parametrize("model", [recallite_models.DEFAULT, recallite_models.ORIGINAL])
-@pytest.mark.parametrize("feeds", [SHORT, LONG])
-def test_the_first_runs_take_the_weights_as_they_are_and_give_equal_vectors(
-    model: str, feeds: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(onnx, "usable_cpus", lambda: 1)
-    runtime = Runtime(read_folder(recallite_models.path(model)))
-    outputs = ["sentence_embedding", "token_embeddings"]
-    first = [runtime.run_query(outputs, feeds) for _ in range(8)]
-    assert list(runtime._sessions) == [0]
-    then = runtime.run_query(outputs, feeds)
-    assert list(runtime._sessions) == [1]
-    for vectors in first:
-        assert [vector.tobytes() for vector in vectors] == [vector.tobytes() for vector in then]
 
 
 def test_one_thread_and_two_give_the_same_vector(runtime: Runtime, counts: list[int]) -> None:
