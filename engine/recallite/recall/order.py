@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from recallite.model.filters import CHUNK_KIND
 from recallite.model.match_reasons import CHANGE_BIT
@@ -155,7 +156,7 @@ class Successions(NamedTuple):
 NONE = Successions()
 
 
-class Relations(NamedTuple):
+class Relations(Struct, frozen=True):
     """How the hits of answers relate: the successions of each, and pairs of row ids that contradict each other.
 
     `in_order` says whether these move hits, `former` that the question is about the past instead.
