@@ -43,8 +43,8 @@ _ANSWERS = 0.5
 _AS_SURE = 0.9
 _WORD = re.compile(r"\w+")
 _ASKING = re.compile(r"[^.!?\n]{1,400}\?")
-# Hits among which echoes are looked for, and the fewest terms of what is said that one repeats.
-_MOST_ECHOED, _LEAST_SAID = 30, 2
+# Hits among which what only repeats others is looked for, and the fewest terms of what is said that one repeats.
+MOST_ECHOED, _LEAST_SAID = 30, 2
 # The share of a question's words, in their order and from the first, that repeat it without a question mark.
 _REPEATED = 0.8
 # Characters of a text in which a question is looked for, and of one that may be an echo.
@@ -52,16 +52,6 @@ _READ_CHARS = 1_000
 
 RecallNarrowed = Callable[[Request], Sequence[Hit]]
 """A function that recalls the same question with another request."""
-
-
-def has_lower(hits: Sequence[Hit], request: Request) -> bool:
-    """Whether one of the hits may speak of what a higher authority speaks of."""
-    for hit in hits[:_MOST_ECHOED]:
-        if hit.authority != "user" and hit.kind != CHUNK_KIND:
-            filter = request.filter
-            now = filter.as_of is None and filter.valid_at is None and not request.about_past
-            return now and request.diversify_by is None
-    return False
 
 
 def _may_yield(hit: Hit) -> bool:
@@ -106,7 +96,7 @@ def _put_echoes_last(hits: Hits, request: Request, recall: RecallNarrowed) -> No
         return
     if len(hits) == request.limit:
         least, known = min(rank_of(echo.authority) for echo in echoes), {hit.id for hit in hits}
-        wider = recall(_narrowed(request, None, len(hits) + _MOST_ECHOED))
+        wider = recall(_narrowed(request, None, len(hits) + MOST_ECHOED))
         higher = recall(_narrowed(request, Comparison("authority", "gt", least), len(hits)))
         more = [hit for hit in (*wider, *higher) if hit.id not in known]
         ranked += [structs.replace(hit, match_reasons=(*hit.match_reasons, "authority")) for hit in more]
@@ -121,13 +111,13 @@ def _apart(hits: Sequence[Hit], question: str) -> tuple[list[Hit], list[Hit]]:
     Nothing that the question asks for is only a repetition.
     """
     said: dict[str, list[tuple[Hit, str, list[str]]]] = {}
-    for hit in hits[: 2 * _MOST_ECHOED]:
+    for hit in hits[: 2 * MOST_ECHOED]:
         for text in (hit.text, *(former.text for former in hit.supersedes)):
             if len(terms := _content_terms(text)) >= _LEAST_SAID and hit.kind != CHUNK_KIND:
                 said.setdefault(terms[-1], []).append((hit, text, terms))
     asked, echoes, others = {*tokenize(question)}, list[Hit](), dict[str, Hit]()
     for place, hit in enumerate(hits):
-        if _may_yield(hit) and place < 2 * _MOST_ECHOED and (ours := _content_terms(hit.text)):
+        if _may_yield(hit) and place < 2 * MOST_ECHOED and (ours := _content_terms(hit.text)):
             for other, text, theirs in said.get(ours[-1], ()):
                 before = ours[: len(ours) - len(theirs)]
                 ends_so = [*before, *theirs] == ours and len(before) <= len(theirs) and asked.isdisjoint(before)
