@@ -154,8 +154,8 @@ def _rows_with(opened: Opened, name: Sequence[str]) -> NDArray[np.int32]:
 def _interleaved(answer: Answer, found: Sequence[Answer], limit: int, *, cited: bool) -> Answer:
     """The answer with what was found in every other place, while the scores keep their ranks.
 
-    It leads if keywords put it before the first hit, which may be about a name that is as rare, or if the first hit only
-    cites it (`cited`).
+    It leads if keywords put it before the first hit, which may be about a name that is as rare, or if the first hit
+    only cites it (`cited`).
     """
     columns = [[*chain(*column)] for column in zip(answer[:6], *(other[:6] for other in found), strict=True)]
     row_ids, count = columns[0], len(answer.row_ids)

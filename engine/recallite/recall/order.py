@@ -335,13 +335,13 @@ def _move_before(order: list[int], row_id: int, other: int) -> None:
 
 
 def told_at(record: Found) -> tuple[int, int]:
-    """The order in which records count: by authority, then by when they were told, or what they tell of was over."""
+    """The order in which records count: by authority, then by when they were told, or when what they tell was over."""
     moment = stated_at(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
     return record.authority, moment if (over := _over_at(record)) is None else min(moment, over)
 
 
 def _over_at(record: Found) -> int | None:
-    """When what a text tells of was over, as it says: "worked at BP until 2019". What changed or ended then is so."""
+    """When what a text tells was over, as it says: "worked at BP until 2019". None if it may hold, as after a change."""
     if not record.valid_resolved or record.valid_until is None:
         return None
     clauses = statement_of(record.text, record.context).clauses
@@ -477,7 +477,7 @@ def terms_of(record: Found) -> set[str]:
 def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found], *, former: bool = False) -> Answer:
     """The answer with the statements among the first hits that answer as surely as the best from new to old.
 
-    `former`: those that tell of what was over when the newest was told come first, and nothing else moves.
+    `former`: instead, those that tell what was over when the newest was told come first.
     """
     ranked, sure = len(answer.row_ids) - answer.brought, answer.confidence
     if ranked < 2 or sure[0] < ANSWER_CONFIDENCE or not text.rstrip().endswith(_ASKS):
