@@ -341,7 +341,7 @@ def told_at(record: Found) -> tuple[int, int]:
 
 
 def _over_at(record: Found) -> int | None:
-    """When what a text tells was over, as it says: "worked at BP until 2019". None if it may hold, as after a change."""
+    """When what a text tells was over, as it says: "worked at BP until 2019". None if it may hold: "moved in 2019"."""
     if not record.valid_resolved or record.valid_until is None:
         return None
     clauses = statement_of(record.text, record.context).clauses
