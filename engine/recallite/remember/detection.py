@@ -128,7 +128,7 @@ class Detection:
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
-        self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
+        self._by_key: dict[tuple[str, str, int], dict[int, list[int]]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
         # The rows of the block that was read last which may change others.
@@ -305,8 +305,9 @@ class Detection:
             if earlier in stored:
                 self._ahead[earlier] = self._candidates(earlier, row, stored[earlier], i)
             self._authorities.add(row.authority)
+            by_key = self._by_key.setdefault((row.scope, row.kind, row.authority), {})
             for key in self._keys(row).stored:
-                self._by_key.setdefault((row.scope, row.kind, row.authority, key), []).append(earlier)
+                by_key.setdefault(key, []).append(earlier)
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, row: Row, stored: Sequence[StatementCandidate], done: int) -> _Compared:
@@ -344,8 +345,9 @@ class Detection:
         """The weight of the keys that a row shares with each of the rows before it that have this authority."""
         written, keys = self._written, self._keys(row).sought
         shared: dict[int, int] = {}
+        by_key = self._by_key.get((row.scope, row.kind, authority), {})
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            holders = self._by_key.get((row.scope, row.kind, authority, key))
+            holders = by_key.get(key)
             if holders is None or holders[0] >= i:
                 continue
             before = (
@@ -369,6 +371,8 @@ class Detection:
         near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
         for compared in paced(rows):
             outline = outline_of(compared.row.text, compared.row.context)
+            if not compared.others:
+                continue
             outlines = [
                 (isinstance(other, StatementCandidate) and other.outline) or outline_of(other.text, other.context)
                 for other in compared.others
