@@ -265,7 +265,7 @@ def _read_chunk(chunk: str) -> _Chunk | None:
     else:
         tokens = _TOKEN.findall(chunk)
     words = tuple([word for token in tokens for word in _CACHE[token]])
-    joined = tuple(_join(words, []))
+    joined = words if len(words) == 1 else tuple(_join(words, []))
     return None if end == "." and _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
 
 
