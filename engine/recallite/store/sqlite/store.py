@@ -141,7 +141,7 @@ class SqliteStore(Store):
             writer = self._begin(wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
-            thread = note_begin()
+            thread = note_begin(locks=True)
             try:
                 writer.begin_writing()
                 if self._held is not None:
@@ -199,10 +199,8 @@ class SqliteStore(Store):
     def _entered(self, *, background: bool) -> Iterator[None]:
         """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
         if background and not self.writing:
-            self._turnstile.wait_until_free()
-            while not self._lock.acquire(blocking=False):
+            while not self._lock.acquire(blocking=not self._turnstile.wait_until_free()):
                 time.sleep(_LONGEST_PAUSE_SECONDS)
-                self._turnstile.wait_until_free()
         elif not self._lock.acquire(blocking=False):
             with self._turnstile.waiting():
                 self._lock.acquire()
@@ -291,7 +289,11 @@ class SqliteStore(Store):
     @contextmanager
     def _read_as_writer(self) -> Iterator[SqliteTransaction]:
         with self._lock, self._translated(self._writer.connection):
-            yield self._writer
+            thread = note_begin(locks=True)
+            try:
+                yield self._writer
+            finally:
+                note_end(thread)
 
     @property
     def _writer(self) -> SqliteTransaction:
