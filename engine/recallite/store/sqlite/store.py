@@ -44,7 +44,7 @@ from recallite.store.sqlite.maintenance import (
 )
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
-from recallite.store.store import COMPARING, Progress, Store
+from recallite.store.store import COMPARING, EMBEDDING, Progress, Store
 from recallite.system.files import sweep_beside
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, note_begin, note_end, present
 
@@ -53,7 +53,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
 
 # What other processes are told of by a file beside the database, named like this.
 _TURN = "turn"
-_TOLD = (_TURN, COMPARING)
+_TOLD = (_TURN, COMPARING, EMBEDDING)
 
 # The stores of this process.
 _OPEN: WeakSet[SqliteStore] = WeakSet()

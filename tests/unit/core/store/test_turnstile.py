@@ -308,7 +308,7 @@ def test_a_file_that_nobody_holds_is_removed(tmp_path):
     assert not place.exists()
 
 
-@pytest.mark.parametrize("name", ["turn", "comparing"])
+@pytest.mark.parametrize("name", ["turn", "comparing", "embedding"])
 def test_whoever_opens_a_store_removes_the_file_that_nobody_holds(path, name):
     place = f"{path}-{name}"
     with present(place, path):
