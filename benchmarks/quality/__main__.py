@@ -55,6 +55,7 @@ SETS: dict[str, Evaluation] = {
     "scripts": scripts.evaluate,
     "languages": languages.evaluate,
     "written": written.evaluate,
+    "contrasts": written.of_contrasts,
     "requests": requests.evaluate,
     "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
@@ -118,7 +119,7 @@ def evaluate(
 
 
 def _folders(options: argparse.Namespace) -> dict[str, Path]:
-    """The folder of each set that is named, or that has one; of `languages` and `requests` the file."""
+    """The folder of each set that is named, or that has one; of those in two parts the file."""
     named = {
         "beam": options.beam,
         "beam_updates": options.beam,
@@ -126,6 +127,7 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
         "facts": options.facts,
         "precision": options.precision,
         "languages": languages.TABLES[options.part],
+        "contrasts": written.TABLES[options.part],
         "requests": requests.TABLES[options.part],
         **dict.fromkeys(_OWN, Path()),
     }
@@ -148,7 +150,7 @@ def _arguments() -> argparse.Namespace:
         "--part",
         choices=list(languages.TABLES),
         default="dev",
-        help="of languages and requests: choose on dev, report on held",
+        help="of languages, contrasts and requests: choose on dev, report on held",
     )
     parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing is reranked")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")

@@ -26,6 +26,7 @@ TITLES = {
     "scripts": "Scripts, ten that the model does not read",
     "languages": "Languages, ten stores",
     "written": "Written stores held out, ten languages",
+    "contrasts": "Contrasts, six stores",
     "requests": "Requests, eight stores",
     "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
@@ -52,6 +53,7 @@ _MAIN = {
     "scripts": ("kept", "first", "refused", "quiet"),
     "languages": languages.METRICS,
     "written": written.METRICS,
+    "contrasts": ("first", "kept", "left out"),
     "requests": requests.METRICS,
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}

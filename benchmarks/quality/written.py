@@ -7,6 +7,10 @@ store have an answer in it, others are on its topic and have none; and some are 
 Questions are asked with `relevant=True`. "kept" is the share of those with an answer that have a hit that gives it,
 "first" of those whose first hit in plain recall does, "unrelated" the share of the questions of another store with a
 hit, "left out" of those on the topic.
+
+`contrasts_dev.txt` and, by other subjects and words, `contrasts_held.txt` have six such stores each: a question has a
+word in the place of one of a memory, either one that means the same, or another name, number, code or thing, to which
+the store has no answer. Choose on `dev`, report on `held`.
 """
 
 from __future__ import annotations
@@ -16,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.result import OpenMemory, Progress, Tally
-from benchmarks.training.readings import WrittenStore, written_stores
+from benchmarks.training.readings import WrittenStore, stores_of, written_stores
 
-__all__ = ["METRICS", "evaluate"]
+__all__ = ["METRICS", "TABLES", "evaluate", "of_contrasts"]
 
+TABLES = {part: Path(__file__).with_name(f"contrasts_{part}.txt") for part in ("dev", "held")}
 METRICS = ("first", "kept", "unrelated", "left out")
 _UNRELATED = 4
 """Questions of another store that a store is asked."""
@@ -38,6 +43,17 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
             done += 1
             on_progress(done, len(stores))
     return tally.result(stores=len(stores))
+
+
+def of_contrasts(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
+    """The shares of the file `data`."""
+    tally = Tally(["default"])
+    stores = stores_of(data)
+    for done, store in enumerate(stores, 1):
+        with open_memory() as memory:
+            _ask(tally, memory, store, [])
+        on_progress(done, len(stores))
+    return tally.result(stores=len(stores), part=data.stem.rpartition("_")[2])
 
 
 def _ask(tally: Tally, memory: Any, store: WrittenStore, unrelated: list[str]) -> None:

@@ -163,7 +163,7 @@ def main() -> None:
     """Measure, judge, train and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training.ranking", description=__doc__)
     parser.add_argument("--repositories", type=Path, required=True, help="folder with the repositories of the data")
-    parser.add_argument("--out", type=Path, required=True, help="the .npz to write; its manifest is beside it, .json")
+    parser.add_argument("--out", type=Path, required=True, help="the .npy to write; its manifest is beside it, .json")
     parser.add_argument("--embedder", nargs="+", default=EMBEDDERS, help="the embedders whose vectors it is trained on")
     options = parser.parse_args()
     questions = [question for name in options.embedder for question in measure(options.repositories, load(name))]
@@ -178,7 +178,11 @@ def main() -> None:
         }
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
     trees = complete_trees(train(questions))
-    np.savez(options.out, **trees._asdict())
+    columns = trees._asdict().items()
+    table = np.empty(len(trees.nodes), [(name, column.dtype, column.shape[1:]) for name, column in columns])
+    for name, column in columns:
+        table[name] = column
+    np.save(options.out, table)
     text = json.dumps(manifest(options.embedder, figures, trees), indent=2)
     options.out.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
 

@@ -197,20 +197,25 @@ def written_stores(apart: bool = False, foreign: bool = False) -> list[WrittenSt
     Raises:
         ValueError: A line is no subject, memory or question.
     """
-    made: list[WrittenStore] = []
     folder = _STORES / "multilingual" if foreign else _STORES
-    for path in sorted((folder / "held" if apart else folder).glob("*.txt")):
-        for line in filter(None, path.read_text("utf-8").splitlines()):
-            match = _STORE_LINE.fullmatch(line)
-            if match is None:
-                raise ValueError(f"{path.name} has a line that is no subject, memory or question: {line!r}")
-            if subject := match["subject"]:
-                made.append(WrittenStore(path.stem if foreign else "en", subject, {}, []))
-            elif text := match["text"]:
-                made[-1].memories[int(match["number"])] = text
-            else:
-                gold = [] if match["gold"] == "-" else [int(number) for number in match["gold"].split(",")]
-                made[-1].questions.append((match["question"], gold))
+    paths = sorted((folder / "held" if apart else folder).glob("*.txt"))
+    return [store for path in paths for store in stores_of(path, path.stem if foreign else "en")]
+
+
+def stores_of(path: Path, language: str = "en") -> list[WrittenStore]:
+    """The stores of a file. Raises ValueError for a line that is no subject, memory or question."""
+    made: list[WrittenStore] = []
+    for line in filter(None, path.read_text("utf-8").splitlines()):
+        match = _STORE_LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{path.name} has a line that is no subject, memory or question: {line!r}")
+        if subject := match["subject"]:
+            made.append(WrittenStore(language, subject, {}, []))
+        elif text := match["text"]:
+            made[-1].memories[int(match["number"])] = text
+        else:
+            gold = [] if match["gold"] == "-" else [int(number) for number in match["gold"].split(",")]
+            made[-1].questions.append((match["question"], gold))
     return made
 
 

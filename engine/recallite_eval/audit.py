@@ -23,7 +23,7 @@ from recallite.model.records import Link, Record
 from recallite.model.reports import Audit, Finding
 from recallite.model.settings import WritePolicy
 from recallite.remember import change, relations
-from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
+from recallite.remember.relations import Claim, find_row_id, of_two_days, on_one_subject, supersede, which_stands
 from recallite.store.sql.derived import Sought
 from recallite.store.sql.relations import Supersession
 from recallite.store.store import Progress
@@ -278,6 +278,8 @@ class _Comparison:
         if "contradictions" not in self._checks or verdict.outcome == "independent":
             return None
         if not on_one_subject((old.topic, new.topic), old.metadata, new.metadata):
+            return None
+        if verdict.outcome == "contradicts" and of_two_days(old, new):
             return None
         detail = f"{verdict.confidence:.2f}, {verdict.reason}"
         sure = verdict.outcome == "supersedes" and verdict.confidence >= self._supersedes

@@ -54,12 +54,14 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
         for slot in range(slots + 1):
             if stated[rank, slot] != 0:
                 stated[rank, slot] = np.int64(stated[rank, slot]) ^ mixed
-        # What a record states began to hold when it happened, but not after it was told; a time that was found in the
-        # text puts it before what was told earlier only if it was over by then: "Dana moved to Bergen last month", but
-        # "Dana worked at BP until 2019". What a lower authority says comes before all that a higher one does, and what
-        # is over, or holds only later, before what holds.
-        found = view.records.resolved[row] == 1
-        happened = view.records.moments_until[row] if found else view.records.moments[row]
+        # What a record states began to hold when it happened, but not after it was told. A time that was found in its
+        # text counts only where a moment is asked about, and then by its end: "Dana moved to Bergen last month" comes
+        # after what was told this week of where she lives, "Dana worked at BP until 2019" before. What a lower
+        # authority says comes before all that a higher one does, and what is over, or holds only later, before what
+        # holds.
+        happened = view.records.moments[row]
+        if view.records.resolved[row] == 1:
+            happened = view.records.moments_until[row] if asking.moments[query] != NEVER else NEVER
         work.moments[rank] = min(happened, view.records.created_at[row])
         work.moments[rank] -= np.int64(view.records.authorities[row]) * AUTHORITY_STEP
         work.moments[rank] -= OVER_STEP if is_to_come(view, plan, row) or over_of(view, row) > 0 else 0

@@ -15,6 +15,8 @@ from operator import attrgetter
 from types import EllipsisType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
+
 from recallite import errors
 from recallite.errors import InvalidInput, Reason, RecalliteError
 from recallite.model.filters import FIELD_NAMES, Filter, FilterFields
@@ -107,7 +109,7 @@ _SESSION_AGENT = inspect.Parameter("agent", inspect.Parameter.KEYWORD_ONLY, defa
 LEFT_OUT = {"on_progress", "batch_size", "body"}
 
 
-class Command(NamedTuple):
+class Command(Struct, frozen=True):
     """The command of an operation.
 
     - words: "scopes", or "sessions list"; by default the last part of the operation's name
@@ -140,7 +142,7 @@ class Command(NamedTuple):
     arguments: Mapping[str, Argument] = {}
 
 
-class Tool(NamedTuple):
+class Tool(Struct, frozen=True):
     """The form in which models see an operation: an action of a tool, or a tool of the MCP server.
 
     - name: the tool, such as "session", or `SERVER`
@@ -375,7 +377,7 @@ def _kind_of_one(hint: Any) -> str:
     return next((kind for kind, types in _KINDS.items() if issubclass(origin, types)), "text")
 
 
-class OperationSet(NamedTuple):
+class OperationSet(Struct, frozen=True):
     """The operations that a package registers.
 
     - command_groups: the help of the first words of their commands that have two
@@ -393,7 +395,7 @@ INVALID_PARAMS = -32602
 """The code of JSON-RPC for what the caller can put right, who is then told the message."""
 
 
-class Codes(NamedTuple):
+class Codes(Struct, frozen=True):
     """The status of HTTP, the exit code of the command line and the error code of MCP: by default an internal error."""
 
     status: int

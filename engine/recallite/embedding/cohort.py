@@ -15,9 +15,10 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from recallite.system.numerics import products
 
@@ -41,7 +42,7 @@ _LEAST_FIRST = 0.03
 _LEAST_MARGIN = 1.0
 
 
-class Cohort(NamedTuple):
+class Cohort(Struct, frozen=True):
     """An embedder's unit vectors of questions, of their answers and of prompts, and measures of it.
 
     The first two are float32 (n, dimension), `prompts` are float32 (p, dimension).

@@ -24,7 +24,15 @@ from recallite.embedding.protocol import (
     header,
     starts,
 )
-from recallite.embedding.tokens import Scripts, WordIds, choose_tokens, code_width, int64_array, token_codes
+from recallite.embedding.tokens import (
+    Scripts,
+    WordIds,
+    choose_tokens,
+    code_width,
+    int64_array,
+    read_tokenizer,
+    token_codes,
+)
 from recallite.errors import EmbedderError
 from recallite.system.numerics import kernel_errors, kernels
 
@@ -194,15 +202,7 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         raise EmbedderError(
             f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as reason:
-        raise EmbedderError(
-            f"cannot embed without {reason.name}: pip install tokenizers, "
-            'or use Settings(embedder="none") for keyword search alone',
-            "missing",
-        ) from reason
-    words = Tokenizer.from_file(str(tokenizer))
+    words = read_tokenizer(tokenizer)
     unknown = int(words.token_to_id("[UNK]") or 0)
     return _Table(name, codes, scales, WordIds(words), Scripts(words), unknown, fingerprint)
 

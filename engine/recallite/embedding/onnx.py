@@ -30,7 +30,15 @@ from recallite.embedding.protocol import (
     header,
     starts,
 )
-from recallite.embedding.tokens import Scripts, TokenIds, choose_tokens, code_width, token_codes
+from recallite.embedding.tokens import (
+    Scripts,
+    TokenIds,
+    choose_tokens,
+    code_width,
+    missing,
+    read_tokenizer,
+    token_codes,
+)
 from recallite.errors import EmbedderError
 from recallite.system.parallel import preemptions, run_tasks, saturates_int8, usable_cpus
 from recallite.system.processes import after_fork
@@ -62,7 +70,7 @@ class Runtime:
         with ThreadPoolExecutor(1) as executor:
             hashed = executor.submit(verified_sha256, folder)
             try:
-                self.tokenizer = _read_tokenizer(folder)
+                self.tokenizer = read_tokenizer(folder.tokenizer)
                 session = _open_session(folder, 1)
             except Exception:
                 hashed.result()  # report a damaged file as such, not as a parse error
@@ -118,30 +126,11 @@ def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) 
     return results
 
 
-def _read_tokenizer(folder: ModelFolder) -> Any:
-    """The tokenizer of a model; EmbedderError also if ONNX Runtime is not installed."""
-    try:
-        load_onnxruntime()
-        from tokenizers import Tokenizer
-    except ImportError as reason:
-        raise EmbedderError(
-            f"cannot embed without {reason.name}: pip install onnxruntime tokenizers, "
-            'or use Settings(embedder="none") for keyword search alone',
-            "missing",
-        ) from reason
-    try:
-        tokenizer = Tokenizer.from_file(str(folder.tokenizer))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-    except Exception as reason:
-        raise EmbedderError(
-            f"{folder.tokenizer} is no tokenizer that can be read: {reason}", "invalid_model"
-        ) from reason
-    return tokenizer
-
-
 def _open_session(folder: ModelFolder, threads: int) -> Any:
-    onnxruntime = load_onnxruntime()
+    try:
+        onnxruntime = load_onnxruntime()
+    except ImportError as reason:
+        raise missing("onnxruntime") from reason
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0" if threads == 1 else "1")

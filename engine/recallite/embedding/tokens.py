@@ -52,15 +52,43 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
     yield text[begin:]
 
 
+# Single ASCII punctuation characters, and runs of anything else between them and whitespace. BERT's own pre-tokenizer
+# splits there too, without context, so the tokens of these words, joined, are the tokens of the text.
+WORD = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
+
+
+def read_tokenizer(path: Path) -> Any:
+    """The tokenizer that a `tokenizer.json` describes. Raises EmbedderError, also if the library is not installed."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as reason:
+        raise missing("tokenizers") from reason
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+    except Exception as reason:
+        raise EmbedderError(f"{path} is no tokenizer that can be read: {reason}", "invalid_model") from reason
+    return tokenizer
+
+
+def missing(package: str) -> EmbedderError:
+    """The error for a package that is not installed."""
+    return EmbedderError(
+        f"cannot embed without {package}: pip install {package}, "
+        'or use Settings(embedder="none") for keyword search alone',
+        "missing",
+    )
+
+
 class TokenIds:
     """A tokenizer that returns ids as int64 arrays, without special tokens; `frame` adds these."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        framed = tokenizer.encode("a")
-        inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
-        self.before = int64_array(framed.ids[: inner[0]])
-        self.after = int64_array(framed.ids[inner[-1] + 1 :])
+        framed, ids = tokenizer.encode("a").ids, tokenizer.encode("a", add_special_tokens=False).ids
+        begin = framed.index(ids[0]) if ids else len(framed)
+        self.before, self.after = int64_array(framed[:begin]), int64_array(framed[begin + len(ids) :])
         # The number of special tokens around every sequence.
         self.specials = len(self.before) + len(self.after)
         self._informative: NDArray[np.bool_] | None = None
@@ -178,9 +206,6 @@ def choose_tokens(
 
 Found = TypeVar("Found")
 
-# Single ASCII punctuation characters, and runs of anything else between them and whitespace. BERT's own pre-tokenizer
-# splits there too, without context, so the tokens of these words, joined, are the tokens of the text.
-WORD = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
 _CACHED_WORDS = 32_768
 LONGEST_CACHED = 32
 
@@ -307,11 +332,7 @@ def _named(spec: object) -> Path | None:
 
 @cache
 def _of_tokenizer(path: Path, bundled: bool) -> Measure:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    tokenizer = read_tokenizer(path)
     if not bundled:
         return lambda texts: [int64_array(_begins(tokenizer, text)) for text in texts]
 

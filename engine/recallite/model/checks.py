@@ -17,7 +17,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.system import plugins
@@ -35,7 +37,7 @@ _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 EXAMPLES = "'2026-03-01T09:30:00+00:00', '2026-03-01', '2026-03', 'yesterday' or '7d'"
 
 
-class Period(NamedTuple):
+class Period(Struct, frozen=True):
     """A day, month or year; its end may be that of the calendar."""
 
     begin: datetime

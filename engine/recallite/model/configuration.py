@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import PurePath
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct, StructMeta, structs
@@ -172,7 +172,7 @@ Built = TypeVar("Built")
 Check = Callable[[object, str], Any]
 
 
-class Setting(NamedTuple):
+class Setting(Struct, frozen=True):
     """Annotation of a field, beside its type and its `msgspec.Meta`.
 
     `environment` names the variable that is used where the field is None. `check(value, name)` replaces the check by
@@ -191,7 +191,7 @@ Count = Annotated[int, Meta(ge=1)]
 _DOCUMENTED = re.compile(r"^ *- (\w+): (.*(?:\n ++(?!- ).+)*)", re.MULTILINE)
 
 
-class SettingInfo(NamedTuple):
+class SettingInfo(Struct, frozen=True):
     """One setting as a reference shows it: `name` is its key in a file, `allowed` what it may be, in words."""
 
     name: str
@@ -259,7 +259,7 @@ class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
         write_table(path, self.to_dict())
 
 
-class Field(NamedTuple):
+class Field(Struct, frozen=True):
     """A declared field: what it allows in words, whether None is, its check, and the section it holds, if any."""
 
     setting: Setting

@@ -287,8 +287,9 @@ def unknown_option(where: str, name: str) -> str:
 ARGUMENTS = ("query", "limit", "vector", "mode", "profile", "relevant", "filter", "diversify_by", "token_budget")
 
 
+_DEFAULT = Profile()
 _WEIGHTS_OF_THE_DEFAULT = {
-    name: getattr(Profile(), name)
+    name: getattr(_DEFAULT, name)
     for name in (
         "vector_weight", "keyword_weight", "fusion", "neighbor_boost", "rerank_weight", "speaker_weight", "date_weight",
     )

@@ -13,6 +13,7 @@ from itertools import compress, zip_longest
 from math import exp, log2
 from operator import attrgetter
 
+from recallite.model.checks import to_datetime
 from recallite.model.filters import CHUNK_KIND
 from recallite.recall.confidence import (
     LEAST_BEARING,
@@ -43,7 +44,7 @@ from recallite.recall.order import Relations, Successions, newest_first, order_b
 from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Answer, Request
-from recallite.recall.slots import HAS, contradicts, named_in, only_asks, slot_of
+from recallite.recall.slots import HAS, Named, contradicts, named_in, only_asks, slot_of
 from recallite.store.sql.record_reading import Found
 from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarity_of, tokenize
@@ -55,7 +56,7 @@ _COSINE = SHOWN.index("cosine")
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
 # What the odds of a hit are multiplied by if it is about another one of the kind that the question names.
-_CONTRADICTED = 0.05
+_CONTRADICTED = 0.01
 # The power of the odds of a letter being shared that lowers a confidence where the model does not read the question.
 _LETTER_WEIGHT = 2.0
 # What the letters of words that ask count as; nothing in Chinese and Thai, where pairs of characters count each twice.
@@ -146,7 +147,7 @@ def _assess(
     if request.relevant and (asked := named_in(text)) is not None:
         for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
             record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
-            if record is not None and contradicts(asked, record.text, (*record.tags, record.context or "")):
+            if record is not None and contradicts(asked, record.text, _beside(record, asked)):
                 sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
     # "Can you book a table?" is read as a question first.
     answered = bearing or (read and any(id in read and sure[i] >= SURE_IF_READ for i, id in enumerate(answer.row_ids)))
@@ -166,6 +167,12 @@ def _assess(
     elif better_known:
         parts = surest_of_each(answer, names)
     return parts | needed | bearing, read, bearing, better_known, slot if lacking else None
+
+
+def _beside(record: Found, asked: Named) -> tuple[str, ...]:
+    """What tells of a record beside its text: its tags, its context, and if years are asked for its own."""
+    year = (str(to_datetime(told_at(record)[1]).year),) if asked.years else ()
+    return (*record.tags, record.context or "", *year)
 
 
 def _bearing(

@@ -24,14 +24,15 @@ from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
 from recallite.model.authority import AUTHORITIES
 from recallite.model.checks import EPOCH, check_query, is_shared, optional_datetime, to_datetime
-from recallite.model.filters import Filter
+from recallite.model.filters import CHUNK_KIND, Filter
 from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, Hits, SourceRef, as_seen
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text
 from recallite.recall.numbered import bring_numbered
-from recallite.recall.order import bring_related, has_lower, put_higher_first
+from recallite.recall.order import bring_related
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
+from recallite.recall.precedence import MOST_ECHOED, put_higher_first
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
 from recallite.recall.request import Answer, Request, Trace
 from recallite.store.sql.record_reading import Found
@@ -174,7 +175,7 @@ def _recall_in_view(
         }
         for i, hits in enumerate(recalled):
             hits.stages = stages
-            if has_lower(hits, request):
+            if _has_lower(hits, request):
                 put_higher_first(
                     reader, hits, request, partial(_recall_narrowed, engine, opened, queries.part(i, i + 1))
                 )
@@ -182,6 +183,16 @@ def _recall_in_view(
                     hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
                     hits.left_out += left_out
     return recalled
+
+
+def _has_lower(hits: Sequence[Hit], request: Request) -> bool:
+    """Whether one of the hits may speak of what a higher authority speaks of."""
+    for hit in hits[:MOST_ECHOED]:
+        if hit.authority != "user" and hit.kind != CHUNK_KIND:
+            filter = request.filter
+            now = filter.as_of is None and filter.valid_at is None and not request.about_past
+            return now and request.diversify_by is None
+    return False
 
 
 def _recall_narrowed(engine: Engine, opened: Opened, question: Queries, request: Request) -> Hits:

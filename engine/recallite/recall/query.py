@@ -16,7 +16,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from recallite.embedding.cohort import FILE, Cohort, measured, sentences
@@ -257,7 +257,7 @@ _NO_WORDS_COUNT = Question([], [], [], [], 0.0, False, False)
 _UNKNOWN = -2  # no number of a word: -1 stands for no speaker
 
 
-class QuestionArrays(NamedTuple):
+class QuestionArrays(Struct, frozen=True):
     """Some questions for the kernel, with the words that count of each."""
 
     words: list[list[str]]

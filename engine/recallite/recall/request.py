@@ -239,7 +239,7 @@ def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 # What the kernel answers, until its records are hits.
 
 
-class Trace(NamedTuple):
+class Trace(Struct, frozen=True):
     """Every candidate of a question: rows, signals float64 (signals, candidates), the candidates in order, and the
     scores before learned ranking; the features of the best and the evidence of the hits, float64 (kinds, ...).
     """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from recallite.text.patterns import lazily
 from recallite.text.questions import read_question
@@ -19,7 +20,7 @@ _UNSPACED = lazily(
 _SPACE = lazily(r"\s")
 
 
-class Snippet(NamedTuple):
+class Snippet(Struct, frozen=True):
     """A part of a text, and the line of the text in which it begins, from 0."""
 
     text: str

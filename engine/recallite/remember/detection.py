@@ -25,6 +25,7 @@ from recallite.remember.relations import (
     Known,
     adds_nothing,
     of_one_subject,
+    of_two_days,
     outranks,
     said_after,
     which_stands,
@@ -485,7 +486,7 @@ class Detection:
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
         other, verdict, _ = relation
-        if verdict.outcome == "contradicts" and _of_two_days(row, other):
+        if verdict.outcome == "contradicts" and of_two_days(row, other):
             return ()
         policy = self._policy
         claims = self.claim(row), self.claim(other)
@@ -506,18 +507,6 @@ def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
     """
     dated = new.valid_resolved and not old.valid_resolved
     return max(new.begins_at, old.begins_at, again, (new.valid_from or 0) if dated else 0)
-
-
-def _of_two_days(one: Known, other: Known) -> bool:
-    """Whether each text tells of the day or week in which it was told, and these are two: "this evening"."""
-    periods = []
-    for known in (one, other):
-        begin, end = known.valid_from, known.valid_until
-        if not known.valid_resolved or begin is None or end is None or not begin <= known.created_at < end:
-            return False
-        periods.append((begin, end))
-    (_, first_end), (next_begin, _) = sorted(periods)
-    return first_end <= next_begin
 
 
 class TextDetection(Detection):

@@ -114,6 +114,19 @@ def adds_nothing(row: Row, other: Known) -> bool:
     )  # fmt: skip
 
 
+def of_two_days(one: Known | Record, other: Known | Record) -> bool:
+    """Whether each text tells of the day or week in which it was told, and these are two: "this evening"."""
+    periods: list[tuple[Any, Any]] = []
+    for known in (one, other):
+        begin: Any = known.valid_from
+        end: Any = known.valid_until
+        if not known.valid_resolved or begin is None or end is None or not begin <= known.created_at < end:
+            return False
+        periods.append((begin, end))
+    (_, first_end), (next_begin, _) = sorted(periods)
+    return bool(first_end <= next_begin)
+
+
 def of_one_subject(row: Row, other: Known) -> bool:
     """Whether a row and a record may be about the same thing, by `on_one_subject`."""
     if row.metadata == other.metadata:

@@ -28,7 +28,7 @@ class Texts(NamedTuple):
     tags: Sequence[Sequence[str]]
 
 
-class Words(NamedTuple):
+class Words(Struct, frozen=True):
     """The words of n texts.
 
     Text i has the words vocabulary[p] for p in indices[offsets[i]:offsets[i + 1]], each once, with a byte for each:
@@ -51,7 +51,7 @@ class Words(NamedTuple):
         return self.indices[entries], self.counts[entries], offsets
 
 
-class StatementForm(NamedTuple):
+class StatementForm(Struct, frozen=True):
     """What is stored of a statement: int64 keys, frames as pairs of uint32, and the outline."""
 
     keys: Sequence[int]

@@ -28,7 +28,6 @@ if sys.platform == "darwin":
     import struct
 
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_BLOCK_BYTES = 2**20
 _seeking = threading.Lock()
 
 
@@ -91,15 +90,12 @@ def read_into(descriptor: int, view: memoryview, offset: int) -> int:
     return len(data)
 
 
-def copy_at(source: int, target: int, size: int, offset: int) -> int:
-    """Copy at most `size` bytes at `offset` to the same place in another file; returns how many. Raises OSError."""
-    if sys.platform == "linux" and hasattr(os, "copy_file_range"):  # shares the blocks on a file system that can
-        return os.copy_file_range(source, target, size, offset, offset)
-    data = read_at(source, min(size, _BLOCK_BYTES), offset)
+def write_at(descriptor: int, view: memoryview, offset: int) -> int:
+    """Write to a file from `offset` on; returns how many bytes were written. Safe in threads. Raises OSError."""
     if sys.platform != "win32":
-        return os.pwrite(target, data, offset)
-    with _moved_to(target, offset):
-        return os.write(target, data)
+        return os.pwrite(descriptor, view, offset)
+    with _moved_to(descriptor, offset):
+        return os.write(descriptor, view)
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import accumulate, chain, groupby, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily, word_set
@@ -88,7 +89,7 @@ _MOST_KNOWN = 1 << 10
 _CHARS_AT_ONCE = 1 << 15
 
 
-class _Judged(NamedTuple):
+class _Judged(Struct, frozen=True):
     """What a sentence is: a standing instruction or preference, one that says it `lasts`, or none.
 
     `task` is the chance that it asks for something once, `doubt` that it is not standing.

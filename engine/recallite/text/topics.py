@@ -32,8 +32,8 @@ _SILENT = _PLAIN | _NEGATIONS
 _STATES = word_set("is are was were am be been has have had will 's 're")
 _DEFINITE = word_set("the our my your his her its their")
 _LONGEST = 400
-# From zero to twenty.
-_DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
+NUMBER_WORDS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
+"""The English words of the numbers from zero to twenty, and their digits."""
 # Units next to a number, each with its other names.
 _UNITS = {name: unit.split()[0] for unit in _TABLES["unit_names"].split(";") for name in unit.split()}
 _WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
@@ -126,7 +126,7 @@ def topic_of(text: str) -> Topic:
             if token[-1].isdigit():
                 numbers.append(token.replace("−", "-").lstrip("0") or "0")
             else:  # in digits, a day in the singular
-                numbers.append(_DIGITS.get(token) or (token[:-1] if token.endswith("days") else token))
+                numbers.append(NUMBER_WORDS.get(token) or (token[:-1] if token.endswith("days") else token))
             leads.append(before)
             units += [_UNITS[beside] for beside in (after, before if before in "$€£¥" else "") if beside in _UNITS]
         elif token == "?":

@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
-NEVER = 2**63 - 1
+NEVER, AUTHORITY_STEP, OVER_STEP = 2**63 - 1, 2**59, 2**58
 
 
 def sketch(vectors):
@@ -84,6 +84,15 @@ def order_changes(stated, began, moment, former):
                 before += ahead
         order += [*before, i]
     return order, leads
+
+
+def began(row, records, asked, clock):
+    """When what a record states began to hold, in the order of changes; `asked`: the moment asked about."""
+    happened, created = records.moments[row], records.created_at[row]
+    if records.resolved[row]:
+        happened = records.moments_until[row] if asked != NEVER else created
+    to_come = not records.resolved[row] and records.moments[row] > clock
+    return min(happened, created) - records.authorities[row] * AUTHORITY_STEP - to_come * OVER_STEP
 
 
 def evidence(query):

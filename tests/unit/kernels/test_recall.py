@@ -61,9 +61,11 @@ def make_view(seed, n=60, kind="none", parts=False, tokens=False):
         generator.integers(0, 2**63, int(2 * token_counts.sum())).astype(np.uint64),
     )  # fmt: skip
     created = generator.integers(0, 400 * DAY_US, n)
+    moments = created + generator.integers(-20 * DAY_US, 20 * DAY_US, n)
+    untils = np.where(generator.random(n) < 0.5, NEVER, moments + generator.integers(1, 10 * DAY_US, n))
     records = kernels.Records(
-        generator.permutation(n).astype(np.int64), created, generator.random(n).astype(np.float32), created.copy(),
-        np.full(n, NEVER), generator.integers(0, 2, n).astype(np.uint8), generator.integers(0, 5, n).astype(np.uint8),
+        generator.permutation(n).astype(np.int64), created, generator.random(n).astype(np.float32), moments,
+        untils, generator.integers(0, 2, n).astype(np.uint8), generator.integers(0, 5, n).astype(np.uint8),
         generator.integers(-1, VOCABULARY, (n, 2)).astype(np.int32),
     )  # fmt: skip
     chains = np.sort(generator.integers(0, max(n, 1), (2, 5 if n else 0)), axis=1)
@@ -104,11 +106,13 @@ def make_asking(seed, questions=3, by_vector=True, tokens=False):
     of_tokens = generator.integers(0, 4, questions) * tokens * (counts > 0)
     standing_for = [generator.integers(0, counts[q]) for q in range(questions) for _ in range(of_tokens[q])]
     zeros = np.zeros(questions + 1, np.int64)
+    moments = np.where(generator.random(questions) < 0.5, NEVER, generator.integers(0, 400 * DAY_US, questions))
+    former = generator.integers(0, 2, questions).astype(np.uint8)
     return kernels.Asking(
         asked, numbers, generator.random(len(numbers)) * 0.1, (numbers % 3).astype(np.uint8), np.cumsum([0, *counts]),
         counts.astype(np.float64), begins, begins + 20 * DAY_US, np.full(len(begins), 5 * DAY_US),
         np.cumsum([0, *spans]),
-        np.full(questions, 2**63 - 1), np.zeros(questions, np.uint8), np.empty(0, np.int32), zeros,
+        moments, former, np.empty(0, np.int32), zeros,
         generator.integers(0, 2**63, (int(of_tokens.sum()), 2)).astype(np.uint64), np.cumsum([0, *of_tokens]),
         np.array(standing_for, np.int64), np.arange(len(standing_for) + 1), 128,
     )  # fmt: skip
@@ -280,6 +284,28 @@ def test_the_hits_are_those_of_the_definition(seed, kind, parts, chosen):
         for row, score in zip(got.rows, got.scores.tolist(), strict=True):
             assert row not in of_row or score == pytest.approx(of_row[row], abs=2e-5)
         assert got.keys == view.records.keys[got.rows].tolist()
+
+
+@pytest.mark.usefixtures("backend")
+@holds(seed=seeds, kind=masks)
+def test_changes_are_in_the_order_of_the_definition(seed, kind):
+    view, asking, count = make_view(seed, kind=kind), make_asking(seed), 12
+    frames = view.stated.frames.copy()
+    frames[..., 0] += frames[..., 0] > 0  # none is `OVER`
+    view = view._replace(stated=view.stated._replace(frames=frames, positioned=np.zeros(len(frames), np.uint8)))
+    records, plan = plain(view.records), make_plan(limit=100, final=100, parameters=parameters(clock=200 * DAY_US))
+    ranked, changed = recall(view, plan, asking), recall(view, plan._replace(changes=count), asking)
+    for query, moment in enumerate(asking.moments.tolist()):
+        rows = told(ranked, query).rows
+        best = rows[:count]
+        scopes = view.stated.scopes[best].tolist()
+        stated = [
+            [((scope, frame), value) if frame else (0, value) for frame, value in frames[row].tolist()]
+            for scope, row in zip(scopes, best, strict=True)
+        ]
+        began = [(oracle.began(row, records, moment, plan.parameters.clock), records.keys[row]) for row in best]
+        order, _ = oracle.order_changes(stated, began, moment, asking.former[query])
+        assert told(changed, query).rows == [*(best[place] for place in order), *rows[count:]]
 
 
 @pytest.mark.usefixtures("backend")

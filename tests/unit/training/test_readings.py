@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
+from benchmarks.quality import written
 from benchmarks.training import readings
-from benchmarks.training.readings import written_stores
+from benchmarks.training.readings import stores_of, written_stores
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,14 @@ def test_no_held_store_trains(foreign):
         {text for store in written_stores(held, foreign) for text in store.memories.values()} for held in (False, True)
     )
     assert not trained & apart
+
+
+def test_the_parts_of_the_contrasts_share_no_text_and_half_of_their_questions_have_an_answer():
+    texts = []
+    for path in written.TABLES.values():
+        stores = stores_of(path)
+        asked = {question: gold for store in stores for question, gold in store.questions}
+        assert sum(map(bool, asked.values())) * 2 == len(asked)
+        assert all(set(gold) <= set(store.memories) for store in stores for _, gold in store.questions)
+        texts.append({*asked, *(text for store in stores for text in store.memories.values())})
+    assert texts[0].isdisjoint(texts[1])

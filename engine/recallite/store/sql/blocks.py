@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
@@ -46,7 +47,7 @@ Table: TypeAlias = Literal["columns", "terms", "vectors"]
 ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
 
 
-class Columns(NamedTuple):
+class Columns(Struct, frozen=True):
     """The columns that filters and scoring read, one entry a record, ascending by row id.
 
     `kind_numbers` gives the number of every kind of the store; positions, moments_until, recorded_until, expires_at,
@@ -76,7 +77,7 @@ class Columns(NamedTuple):
     tags: NDArray[np.int32]
 
 
-class TermBlock(NamedTuple):
+class TermBlock(Struct, frozen=True):
     """Term lists of consecutive records: numbers, the byte of each word, and where each record's list ends."""
 
     ids: NDArray[np.int64]
@@ -85,7 +86,7 @@ class TermBlock(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-class TokenBlock(NamedTuple):
+class TokenBlock(Struct, frozen=True):
     """Token codes of vectors with ascending row ids: how many uint64 each has, and all of them."""
 
     ids: NDArray[np.int64]
@@ -93,7 +94,7 @@ class TokenBlock(NamedTuple):
     codes: NDArray[np.uint64]
 
 
-class LinkBlock(NamedTuple):
+class LinkBlock(Struct, frozen=True):
     """Links as row ids of their ends, with strengths."""
 
     sources: NDArray[np.int64]

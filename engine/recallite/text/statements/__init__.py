@@ -6,6 +6,7 @@ Pure functions of texts, without a store. A text is parsed once, into a `Stateme
 - keys (`keys`): hashes that statements about the same thing share, by which a store finds candidates
 - frames (`keys`): what is given a value, and the value, as hashes: the same thing with another value
 - properties (`properties`): what each clause states, and of what, as it is compared
+- differences (`difference`): the one value in which two properties differ
 - outlines (`outlines`): bits that rule out most pairs before they are compared
 
 `judge` decides about two statements (`judging`): a value replaces a value only if both texts state the same property of

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -273,6 +274,8 @@ _TIMES = _DATES | {lx.CLOCK}
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
 LASTING = frozenset(("until", "till", "during", "while", "when"))
 """Words after which a statement holds only for a time, or only while something else does."""
+CONDITIONS = frozenset(("if", "unless", "whenever"))
+"""Words after which what is not said to hold now holds only sometimes: "my manager is Ann if Tom is away"."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
@@ -307,6 +310,18 @@ def _is_now_alone(words: Sequence[Word], begin: int) -> bool:
     said = [word for word in words[begin:] if word.weight and word.text not in lx.NOW]
     told = any(word.text in lx.NOW and not is_passing(word) for word in words)
     return told and len(said) == 1 and is_passing(said[0])
+
+
+def _is_of_past(words: Sequence[Word], begin: int) -> bool:
+    """Whether the first verb after the subject that begins with a word is in the past: "when I got married"."""
+    for before, word in pairwise(words[begin:]):
+        text = word.text
+        if word.kind in (lx.COMMA, lx.STOP):
+            break
+        past = text.endswith("ed") and before.text not in lx.ARTICLES and before.text not in lx.DEFINITE
+        if past or text in lx.BE or text in lx.MODALS or word.stem in lx.VERBS:
+            return past or text in lx.PAST_BE or (text != word.base and not text.endswith(("s", "ing", "ed")))
+    return False
 
 
 class _Complement:
@@ -408,7 +423,8 @@ class _Complement:
             self.into = self.gone
         elif text in lx.ADJUNCTS and self.begun:
             clause.now = clause.now or text == "since" or text == "as_of"
-            clause.passing = clause.passing or text in LASTING
+            bounds = text in LASTING and not _is_of_past(words, i + 1)
+            clause.passing = clause.passing or bounds or (text in CONDITIONS and not clause.now)
             self.into = self.rest
         elif text in lx.NEGATIONS:
             if self.begun:

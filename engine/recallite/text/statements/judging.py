@@ -22,6 +22,7 @@ from recallite.system.turnstile import paced
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
+from recallite.text.statements.difference import PLACED, PLACES, Slot, does_again, is_again, slot_of
 from recallite.text.statements.instructions import judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.properties import (
@@ -43,8 +44,7 @@ from recallite.text.statements.properties import (
     type_of,
 )
 from recallite.text.statements.statement import Outcome, Statement, Verdict
-from recallite.text.statements.statement_words import Word
-from recallite.text.words import share_of, text_key
+from recallite.text.words import text_key
 
 # How sure verdicts are that supersede with certainty, that supersede, and that contradict. On the 6,755 pairs that
 # `benchmarks.training.statements` judges more are right than the first two say, and .70 of the contradictions.
@@ -196,7 +196,8 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
         return finding
     if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
-    if ours.passing and not theirs.passing and not (ours.change or ours.past or ours.perfect):
+    changed = ours.past or ours.perfect or (ours.change and (ours.moved or ours.corrected or not ours.gone))
+    if ours.passing and not theirs.passing and not changed:  # "today in room 7 instead of room 5"
         return Finding("contradicts", f"{finding.reason}, but for a time")
     times = [word.value for word in new.roles.get("time", ()) if word.value]
     to_come = any(time == "tomorrow" or time.startswith("next ") for time in times) and "time" not in old.roles
@@ -265,7 +266,7 @@ def cosine_of_one_topic(new: Statement, old: Statement, several: frozenset[str] 
     if one.relation not in _ONE_OF_A_KIND or clause.past or clause.passive or clause.negated:
         return None
     alike = is_of_one_subject(one, other) and ours.form == theirs.form
-    slot = _slot(one, other) if alike else None
+    slot = slot_of(one, other) if alike else None
     if slot is None or _may_be_several(one, slot, several, one.relation, typed=False):
         return None
     if not {kind_of(slot.mine), kind_of(slot.other)} <= {PLAIN, NAMED}:
@@ -409,21 +410,8 @@ def _holds_all(new: Property, old: Property) -> bool:
 # Another value.
 
 VALUE, BY_FORM, STATE = "another value", "another value, unannounced", "another state"
-# Verbs of where something is. Closed: others tell what it does there.
-_PLACED = lx.stems("be run stand sit lie hang")
-_PLACES = frozenset(("in", "under", "behind", "near", "beside", "above", "below"))
 # Of what stays as long or as high as it is.
 _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick", "tall"))
-
-
-class _Slot(NamedTuple):
-    """The only role in which two properties differ, what each says there, and what they share around it."""
-
-    role: str
-    mine: Words
-    other: Words
-    before: Words
-    after: Words
 
 
 def _another_value(new: Property, old: Property, several: frozenset[str], *, event: bool) -> Finding | None:
@@ -434,7 +422,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if (new.limits == old.limits or since) and _are_opposite(new, old):
         replaces = new.told and not event and not done
         return Finding("supersedes", STATE, True) if replaces else Finding("contradicts", STATE)
-    slot = _slot(new, old)
+    slot = slot_of(new, old)
     if slot is None:
         return None
     kind, other_kind = kind_of(slot.mine), kind_of(slot.other)
@@ -463,7 +451,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     lasts = ends and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
     if (lasts or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
         return Finding("contradicts", VALUE)
-    if new.told or _does_again(new, old):
+    if new.told or does_again(new, old):
         open_to = relation in USES and relation != "be" and kind[0] == "named" and not by_form
         return Finding("supersedes", VALUE, not open_to or new.subject != ours.subject or len(new.roles) > 1)
     if by_form:
@@ -477,14 +465,14 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
 _GOES = lx.stems("move relocate transfer shift")
 
 
-def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
+def _is_moved(new: Property, old: Property, slot: Slot, kind: str) -> bool:
     """Whether what has taken another value, by a verb such as "moved", "switched", had the older one.
 
     What moved to Bergen was in Oslo before, and is not said to use or to be something else.
     """
     role, _, _, before, after = slot
     moved = new.clause.moved
-    if _again(moved, old.relation):
+    if is_again(moved, old.relation):
         return True
     if kind == "typed" or (before and before[-1].kind == lx.NAME):
         # "Has 34 members", "grew to 41 members"; "on Debian 11", "upgraded to Debian 12".
@@ -493,8 +481,8 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
         return False  # "from B to C", where the older one says A
     if new.attribute and old.attribute:
         return True
-    if role in _PLACES:
-        return moved in _GOES and (old.relation in _PLACED or MOVES.get(moved) == old.relation)
+    if role in PLACES:
+        return moved in _GOES and (old.relation in PLACED or MOVES.get(moved) == old.relation)
     if old.relation == "be":
         return old.clause.passive  # "is called", "was renamed to"
     # "We switched to Rspack for bundling": of a purpose.
@@ -503,13 +491,13 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
     return MOVES.get(moved) == old.relation and (of_purpose or old.relation != "use")
 
 
-def _may_be_several(new: Property, slot: _Slot, several: frozenset[str], relation: str, *, typed: bool) -> bool:
+def _may_be_several(new: Property, slot: Slot, several: frozenset[str], relation: str, *, typed: bool) -> bool:
     """Whether the relation may hold of several values at a time: what one likes, speaks, or a caller says so."""
     open_to = several.intersection((relation, new.relation))
     return bool(open_to) and (not open_to <= SEVERAL or (slot.role in ("", "with") and not typed))
 
 
-def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: str) -> bool | None:
+def _is_single(new: Property, old: Property, slot: Slot, kind: str, relation: str) -> bool | None:
     """Whether there is one value at a time by the form of both; None if there may be others even where one is new."""
     role, mine, _, before, after = slot
     if new.clause.assigned and old.clause.assigned:
@@ -531,9 +519,9 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
-        if role in _PLACES and new.clause.change and old.relation in _PLACED:
+        if role in PLACES and new.clause.change and old.relation in PLACED:
             return False
-        if relation in lx.EXCLUSIVE and relation not in USES and role in _PLACES:
+        if relation in lx.EXCLUSIVE and relation not in USES and role in PLACES:
             return False  # "sleeps in the kitchen"
         if not be or not (new.sole and old.sole):
             return None
@@ -541,7 +529,7 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
         return False if called and role == "" else None
     # A name, or a number that is one: "shelf 4".
     if be:
-        if role not in ("", *_PLACES) or (role and "" in old.roles):
+        if role not in ("", *PLACES) or (role and "" in old.roles):
             return None
         closer = bool(after) and new.clause.definite and old.clause.definite  # "on the Basic plan"
         return (new.sole and old.sole) or closer
@@ -552,99 +540,6 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
     if new.clause.nouns and new.clause.definite and old.clause.definite:
         return True
     return new.clause.passive and old.clause.passive and role == "by"
-
-
-def _slot(new: Property, old: Property) -> _Slot | None:
-    """The only difference of two properties; None if there are others."""
-    ours, theirs = _aligned(new, old)
-    if ours is None:
-        return None
-    slot: _Slot | None = None
-    for role in dict.fromkeys((*ours, *theirs)):
-        one, other = ours.get(role, ()), theirs.get(role, ())
-        if one == other:
-            continue
-        begin, end = shared_ends(one, other)
-        mine, his = one[begin : len(one) - end], other[begin : len(other) - end]
-        if not mine and not his:
-            continue
-        if role == "time" and not other and new.clause.change:
-            continue  # when it changed
-        if len(mine) > 1 or len(his) > 1:
-            mine, his = _without_unit(mine, his), _without_unit(his, mine)
-        if not mine or not his or slot is not None:
-            return None
-        slot = _Slot(role, mine, his, one[:begin], one[len(one) - end :])
-    return slot
-
-
-def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
-    """Give the value that something has taken the role in which the older one has one of its kind."""
-    words = ours[role]
-    kind = kind_of(words)
-    if kind:
-        alike = [his for his, others in theirs.items() if kind_of(others) == kind]
-    else:  # "at version 2.7", "to version 3.0"
-        alike = [his for his, others in theirs.items() if shared_ends(words, others) != (0, 0)]
-    if len(alike) != 1 or alike[0] in ours:
-        return
-    moved = old.relation in {*_PLACED, MOVES.get(new.clause.moved)} and old.clause.placing != "on"
-    version = kind is not None and kind[0] == "named" and shared_ends(words, theirs[alike[0]])[0] > 0
-    again = _again(new.clause.moved, old.relation)
-    if kind is None or kind[0] == "typed" or version or again or (alike[0] in _PLACES and moved):
-        ours[alike[0]] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
-
-
-def _is_unit(word: Word) -> bool:
-    return word.kind not in lx.TYPED and (word.kind == lx.UNIT or word.text in lx.UNITS or word.text in lx.DATE_WORDS)
-
-
-def _without_unit(some: Words, other: Words) -> Words:
-    """The words of an amount without "a month", where the other names none."""
-    if len(some) > 1 and _is_unit(some[-1]) and not any(map(_is_unit, other)):
-        return some[:-1]
-    return some
-
-
-def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dict[str, Words]]:
-    """The roles of both, the value in the same role if only its form differs; None for other relations."""
-    ours, theirs = dict(new.roles), dict(old.roles)
-    one, other = new.clause, old.clause
-    if one.placing and other.placing and one.placing != other.placing and "in" in ours and "in" in theirs:
-        return None, theirs
-    for some, others in ((ours, theirs), (theirs, ours)):  # "is 8", "is at 8:30"
-        apart = "" in some and "time" not in some and "time" in others
-        bare = apart and lx.CLOCK in [word.kind for word in others["time"]]
-        if bare and all(word.kind == lx.NUMBER and not word.unit for word in some[""]):
-            some["time"] = tuple([replace(word, kind=lx.CLOCK) for word in some.pop("")])
-    if one.change and new.relation == "be":
-        # "Went up to 5", "was moved to Friday": the value of whatever role is of its kind.
-        values = [role for role in ours if role != "time"] or [*ours]
-        if len(values) == 1:
-            _align_value(values[0], new, old, ours, theirs)
-        return ours, theirs
-    if one.change and new.relation in ("use", "studi") and "" not in ours and "in" not in theirs and "" in theirs:
-        ours[""] = ours.pop("in", ())  # "switched to Rspack"
-    alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= USES or _does_again(new, old)
-    return (ours if alike_verbs else None), theirs
-
-
-# Of 51 verbs that say so 48 are at most this share as frequent, of 24 others, as "reserve" beside "serve", 11.
-_ANEW_SHARE = 0.42
-
-
-def _does_again(new: Property, old: Property) -> bool:
-    """Whether one does again what the other did: "was rewritten", "is written"."""
-    return _again(new.relation, old.relation)
-
-
-def _again(verb: str, before: str) -> bool:
-    """Whether the stem of a verb says that what another says is done anew: "reassign", "assign".
-
-    Such a verb is rarer than the other; "reserve", "report" and "review" are words of their own.
-    """
-    anew = verb.startswith("re") and len(before) > 3 and verb.startswith(before[:-1], 2)
-    return anew and share_of(verb) < _ANEW_SHARE * share_of(before)
 
 
 def _are_opposite(new: Property, old: Property) -> bool:

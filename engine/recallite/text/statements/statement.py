@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.clause import LASTING, SINCE, Clause, is_passing, read_complement, read_predicate
+from recallite.text.statements.clause import (
+    CONDITIONS,
+    LASTING,
+    SINCE,
+    Clause,
+    is_passing,
+    read_complement,
+    read_predicate,
+)
 from recallite.text.statements.statement_words import SELF, Word, read_words
 from recallite.text.words import stem_of
 
@@ -171,12 +179,13 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
             whole = False
             continue
         previous: Clause | None = None
-        lasting, before = False, len(clauses)
+        bounds, before = list[Clause | None](), len(clauses)
         for part in _parts(sentence):
-            lasting = lasting or not LASTING.isdisjoint([word.text for word in part[:2]])
             if len(clauses) >= MAX_CLAUSES:
                 return clauses, False
             clause = _clause(part, speaker, previous)
+            if not LASTING.isdisjoint([word.text for word in part[:2]]):
+                bounds.append(clause)
             if clause is not None:
                 previous = clause
                 clauses.append(clause)
@@ -192,9 +201,27 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
                     for word in part
                     if word.text not in _TELLS_NOTHING
                 )
-        for clause in clauses[before:] if lasting else ():
-            clause.passing = True  # "I live in Bergen while my flat is renovated"
+        told = clauses[before:]
+        lasting = any(bound is None or _bounds(bound, told) for bound in bounds)
+        if lasting or sentence[0].text in CONDITIONS:
+            for clause in told:  # "I live in Bergen while my flat is renovated"
+                clause.passing = clause.passing or lasting or not clause.now
     return clauses, whole
+
+
+def _bounds(bound: Clause, told: Sequence[Clause]) -> bool:
+    """Whether the clause after "while" says how long the others of its sentence hold.
+
+    One of the past does not ("while you were away"), nor does one that says the same of another: "I live in Oslo now,
+    while Ben lives in Bergen".
+    """
+    about = dict(bound.chunks).keys()
+    return not bound.past and not any(
+        clause.relation == bound.relation != "be"
+        and clause.subject != bound.subject
+        and dict(clause.chunks).keys() == about
+        for clause in told
+    )
 
 
 def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -225,7 +252,8 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
             after += 1
         if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:i]):
             yield sentence[begin:i]
-            begin = i if word.text in _OPENING_CLAUSES else i + 1
+            contrast = word.text == "," and texts[i + 1] == "while"  # "..., while Ben ...": nothing ends with it
+            begin = i if word.text in _OPENING_CLAUSES else i + 1 + contrast
     yield sentence[begin:]
 
 

@@ -427,7 +427,7 @@ def test_without_room_for_a_copy_it_is_read_into_memory(stored, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(snapshot, "copy_at", full)
+    monkeypatch.setattr(snapshot, "write_at", full)
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "snapshot"

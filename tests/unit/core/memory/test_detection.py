@@ -71,6 +71,7 @@ def test_a_batch_does_what_single_writes_do(memory, path):
     given = [OSLO, "Eve likes tea", BERGEN, OSLO, "Eve likes coffee", OSLO, "Eve does not like tea", ROME]
     with Memory(path, settings=PLAIN) as single:
         bulk_ids = memory.remember_many(given, batch_size=3)
+        memory.store.catch_up()
         ones = [single.remember(text).id for text in given]
 
         def told(store, ids):
@@ -227,6 +228,8 @@ def test_what_was_told_of_two_days_contradicts_only_within_a_day(memory, at_once
     assert found == [[], [], [ids[1]]]
     said_after = memory.remember("Mum beat the chaplain at dominoes yesterday", created_at=day(9))
     assert len(said_after.contradictions) == 3
+    memory.forget(said_after.id)
+    assert len(memory.review.audit(["contradictions"]).findings) == 1
 
 
 def test_of_two_statements_of_one_moment_neither_is_the_newer(memory):

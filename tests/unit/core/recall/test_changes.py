@@ -163,6 +163,15 @@ def test_what_names_an_end_that_has_passed_leads_only_where_the_past_is_asked_fo
         assert texts(memory.recall(then))[:2] == [ended, holds]
 
 
+@pytest.mark.parametrize("when", ["last month", "on 3 May"])
+def test_a_change_that_was_told_late_is_what_holds(when):
+    changed = f"Dana moved to Bergen {when}"
+    with Memory(":memory:") as memory:
+        for place, text in enumerate((OSLO, changed, *FILLERS)):
+            memory.remember(text, created_at=f"2026-05-{12 + place}", policy=UNDETECTED)
+        assert texts(memory.recall("Where does Dana live?"))[:2] == [changed, OSLO]
+
+
 def test_a_question_about_the_past_sees_what_was_superseded(moved):
     ids = {hit.text: hit.id for hit in ask(moved, "Dana")}
     moved.supersede(ids[OSLO], ids[BERGEN])

@@ -68,6 +68,26 @@ def test_what_ends_is_superseded(old: str, new: str) -> None:
     assert outcome(old, new) == "supersedes"
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # a contrast
+        ("I live in Bergen", "I live in Oslo now, while Ben lives in Bergen"),
+        ("My rent is 900 euros", "My rent is 1000 euros now, while the others pay less"),
+        ("I work at BP", "I work at Shell now while my brother works at Equinor"),
+        ("I live in Bergen", "While Ben still lives in Bergen, I live in Oslo now"),
+        # when it happened
+        ("Our database is Postgres", "Our database is now MariaDB when the contract ended"),
+        ("I am vegetarian", "I stopped being vegetarian when I got pregnant"),
+        ("We use Jenkins for CI", "While we liked Jenkins, we use Buildkite for CI now"),
+        # whom it concerns
+        ("My number is 555-0101", "My number is 555-0202 now if you need me"),
+    ],
+)
+def test_a_clause_beside_it_that_does_not_bound_what_holds_hinders_nothing(old: str, new: str) -> None:
+    assert outcome(old, new) == "supersedes"
+
+
 def test_only_a_verb_that_is_rarer_than_another_says_that_it_is_done_anew() -> None:
     assert outcome("The core is written in C", "The core was rewritten in Rust") == "supersedes"
     for once, alike in (("served", "reserved"), ("viewed", "reviewed"), ("ported", "reported")):
@@ -117,6 +137,9 @@ def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
         ("I live in Oslo", "While my flat is renovated, I live in Bergen"),
         ("My manager is Ada", "My manager is Bob when Ada is away"),
         ("The rent is 950 euros", "The rent is 780 euros as long as the lift is broken"),
+        ("My manager is Ada", "My manager is Bob if Ada is away"),
+        ("My manager is Ada", "If Ada is away, my manager is Bob"),
+        ("Standup is in room 5", "Standup is in room 7 instead of room 5 this week"),
         ("Der Chor probt am Montag", "Der Chor probt am Freitag"),
         ("Die Gebühr beträgt 30 Euro", "Die Gebühr beträgt jetzt 35 Euro"),
         ("El curso empieza a las 9", "El curso empieza ahora a las 10"),
