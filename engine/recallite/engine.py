@@ -98,7 +98,7 @@ class Engine:
         self.store.on_let_go = lambda: (forget() or bool)()
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
-        # What of them was written in the `transaction` of each thread that is inside one.
+        # The access counts that each thread has written in the `transaction` that it is inside.
         self._undone_with: dict[int, list[Mapping[str, Access]]] = {}
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")

@@ -40,8 +40,8 @@ _LONGEST_PAUSE_SECONDS = 1.0
 gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 """Whether this thread works in the background."""
 # Who waits for the interpreter's lock while another thread computes waits 5 ms, and a recall gives it up a dozen times.
-# So the background gives it up each millisecond, and rests while a thread that does not work in the background is in a
-# transaction, for 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
+# So the background gives it up each millisecond, and rests while another thread is in a transaction that is noted, for
+# 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
 _WORKING_SECONDS, _RESTING_SECONDS, _PAUSE_SECONDS = 1e-3, 5e-3, 1e-5
 _in_transactions: dict[int, int] = {}
 _nobody_is = threading.Event()
@@ -65,7 +65,7 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
 def note_begin(*, locks: bool = False) -> int:
     """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end.
 
-    Of the background's own only those count that hold a lock: for these too others wait.
+    Those of the background itself count if they hold a lock, for which others may wait.
     """
     if gives_way.get() and not locks:
         return 0
