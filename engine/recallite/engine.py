@@ -98,6 +98,8 @@ class Engine:
         self.store.on_let_go = lambda: (forget() or bool)()
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
+        # The access counts that each thread has written in the `transaction` that it is inside.
+        self._undone_with: dict[int, list[Mapping[str, Access]]] = {}
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
@@ -150,14 +152,38 @@ class Engine:
         except BaseException:
             self.accesses.put_back(accesses)
             raise
+        if accesses and (undone_with := self._undone_with.get(threading.get_ident())) is not None:
+            undone_with.append(accesses)
         if not nested and self.index.recalled and not self.store.reads_scopes:
             # The index of a file follows its writes at once, so that the next recall need not.
             with self.afterwards("updating the index"), self.store.read() as reader:
                 self.index.follow(reader, _FOLLOWED)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """`Store.transaction`; the access counts that are written in it wait again if it is undone."""
+        written: list[Mapping[str, Access]] = []
+        thread = threading.get_ident()
+        around, self._undone_with[thread] = self._undone_with.get(thread), written
+        try:
+            with self.store.transaction():
+                yield
+        except BaseException:
+            for accesses in written:
+                self.accesses.put_back(accesses)
+            raise
+        else:
+            if around is not None:
+                around += written
+        finally:
+            if around is None:
+                del self._undone_with[thread]
+            else:
+                self._undone_with[thread] = around
+
     def save_accesses(self) -> None:
         """Write the access counts so far. They are not worth waiting for: if another process is writing, they stay."""
-        if accesses := self.accesses.take():
+        if not self.store.writing and (accesses := self.accesses.take()):
             try:
                 with self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)

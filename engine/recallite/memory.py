@@ -419,7 +419,7 @@ class Memory:
         """
         checks.check_stream(embed)
         items = [*embed]
-        return write.transaction(self._engine, items, base=self._scope) if items else self._engine.store.transaction()
+        return write.transaction(self._engine, items, base=self._scope) if items else self._engine.transaction()
 
     # ── recall ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -23,7 +23,7 @@ from recallite.store.sql.meta import unfinished_copy
 from recallite.store.sql.repository import insert_sql
 from recallite.store.store import Progress, Store
 from recallite.store.transaction import Writer
-from recallite.system.turnstile import Turnstile, gives_way
+from recallite.system.turnstile import Turnstile, gives_way, note_begin, note_end
 from recallite_postgres.connection import (
     # A transaction: the repositories on one connection, and the locks that it holds.
     BytesArray,
@@ -319,6 +319,7 @@ class PostgresStore(Store):
             self._turns.wait_until_free()
         with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
             inside.writer, inside.depth, began = writer, 1, time.monotonic()
+            thread = note_begin(locks=True)
             try:
                 yield writer
                 transaction, mark = writer.changes.own_mark()
@@ -328,6 +329,7 @@ class PostgresStore(Store):
                 raise
             finally:
                 inside.writer, inside.depth = None, 0
+                note_end(thread)
                 if background:
                     self._turns.had_turn(time.monotonic() - began)
 

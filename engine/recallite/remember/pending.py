@@ -256,7 +256,7 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 
     Unless this process has `added` some, it leaves them to another one that is at it.
     """
-    if not engine.may_have_uncompared or engine.store.writing:
+    if not engine.may_have_uncompared or engine.store.writing or engine.store.read_only:
         return
     engine.may_have_uncompared, waits = False, True
     with engine.afterwards("looking for memories to compare"):

@@ -171,7 +171,7 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
             for row in rows:  # one that could not be embedded is not tried again in the transaction
                 reason = row.refused or (problem if row.pending else None)
                 parts[row.text, row.context] = Parts(row.vectors, row.codes, reason, refused=row.refused is not None)
-    with engine.embedder.keeping(parts), engine.store.transaction():
+    with engine.embedder.keeping(parts), engine.transaction():
         yield
 
 

@@ -8,7 +8,6 @@ only pauses. Work that nobody waits for has one daemon thread, started when ther
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import TypeVar
 
 from recallite.system.files import opened
 from recallite.system.messages import fault_text
+from recallite.system.processes import after_fork
 from recallite.system.telemetry import logger
 
 if sys.platform == "win32":
@@ -40,8 +40,8 @@ _LONGEST_PAUSE_SECONDS = 1.0
 gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 """Whether this thread works in the background."""
 # Who waits for the interpreter's lock while another thread computes waits 5 ms, and a recall gives it up a dozen times.
-# So the background gives it up each millisecond, and rests while a thread that does not work in the background is in a
-# transaction, for 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
+# So the background gives it up each millisecond, and rests while another thread is in a transaction that is noted, for
+# 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
 _WORKING_SECONDS, _RESTING_SECONDS, _PAUSE_SECONDS = 1e-3, 5e-3, 1e-5
 _in_transactions: dict[int, int] = {}
 _nobody_is = threading.Event()
@@ -62,9 +62,12 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
         _rests.reset(tokens[1])
 
 
-def note_begin() -> int:
-    """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end."""
-    if gives_way.get():
+def note_begin(*, locks: bool = False) -> int:
+    """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end.
+
+    Those of the background itself count if they hold a lock, for which others may wait.
+    """
+    if gives_way.get() and not locks:
         return 0
     thread = threading.get_ident()
     _in_transactions[thread] = _in_transactions.get(thread, 0) + 1
@@ -81,6 +84,16 @@ def note_end(thread: int) -> None:
             _nobody_is.set()
 
 
+def _forget_threads() -> None:
+    """Know of no thread, in a forked child: it has only the one that forked."""
+    global _nobody_is
+    _in_transactions.clear()
+    _nobody_is = threading.Event()
+
+
+after_fork(_forget_threads)
+
+
 class _Pace(threading.local):
     """Until when a thread in the background works before it gives way, whoever else there is; and at most."""
 
@@ -94,6 +107,8 @@ def give_way() -> None:
     """In the background, let others compute: to be called after each half of a millisecond of work."""
     now = time.perf_counter()
     if now < _pace.anyway or (now < _pace.at_most and not _in_transactions) or not gives_way.get():
+        return
+    if threading.get_ident() in _in_transactions:  # whoever holds the lock of the store is to be done soon
         return
     _nobody_is.clear()
     rested = True
@@ -187,16 +202,17 @@ class Turnstile:
         """Whether nobody waits, in this process or another."""
         return not self._waiting and not is_present(self._path)
 
-    def wait_until_free(self) -> None:
+    def wait_until_free(self) -> bool:
         """Wait until nobody waits or computes, and the last turn of the background is as long ago as it took.
 
-        After a second it is the background's turn all the same.
+        After a second it is the background's turn all the same, to wait for the lock as others do: returns False then.
         """
         time.sleep(max(0.0, self._rests_until - time.monotonic()))
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
-        while not self.is_free() and time.monotonic() < deadline:
+        while (waits := not self.is_free()) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         give_way()
+        return not waits
 
     def had_turn(self, seconds: float) -> None:
         """Note the end of a turn of the background, which held the lock so long."""
@@ -218,11 +234,7 @@ class StepSize:
     def turn(self) -> Iterator[None]:
         """The work of one turn, from when it has the lock. To end a transaction takes as long for one as for many."""
         self.count, began, worked = self.size, time.perf_counter(), time.thread_time()
-        _pace.anyway = math.inf  # whoever holds the lock of the store is to be done soon
-        try:
-            yield
-        finally:
-            _pace.anyway = 0.0
+        yield
         if self.count:
             worked, took = time.thread_time() - worked, time.perf_counter() - began
             fitting = int(self.count / max(worked / _AIMED_SECONDS, took / _LONGEST_TURN_SECONDS, 1e-4))
@@ -361,11 +373,18 @@ class Background:
                     return
                 name = next(iter(self._waiting))
                 task = self._waiting.pop(name)
+            told = False
+
+            def stopped() -> bool:
+                nonlocal told
+                told = told or self._stopped or self._relieved > 0
+                return told
+
             try:
                 with giving_way():
-                    task(lambda: self._stopped or self._relieved > 0)
+                    task(stopped)
                 self._failures.pop(name, None)
-                if self._relieved:  # and so perhaps not done
+                if told:  # and so perhaps not done
                     self._waiting.setdefault(name, task)
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
                 if name not in self._failures and not self._stopped:  # once, until it succeeds

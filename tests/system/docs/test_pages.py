@@ -67,14 +67,8 @@ def test_the_reference_has_every_public_name():
         for page in (ROOT / "docs" / "reference").rglob("*.md")
         for path in re.findall(r"^::: (\S+)$", page.read_text("utf-8"), re.M)
     }
-    modules = [each for each in listed.values() if inspect.ismodule(each)]
-    own = {
-        name
-        for each in modules
-        for name, value in vars(each).items()
-        if getattr(value, "__module__", None) == each.__name__
-    }
-    named = {path.rpartition(".")[2] for path in listed}.union(own, *(getattr(each, "__all__", ()) for each in modules))
+    members = [getattr(each, "__all__", ()) for each in listed.values() if inspect.ismodule(each)]
+    named = {path.rpartition(".")[2] for path in listed}.union(*members)
     assert set(recallite.__all__) - named == {"__version__", "tools"}
     kernels = {
         name for name, value in vars(recallite_kernels).items() if not inspect.ismodule(value) and name[0] != "_"

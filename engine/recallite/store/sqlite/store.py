@@ -44,7 +44,7 @@ from recallite.store.sqlite.maintenance import (
 )
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
-from recallite.store.store import COMPARING, Progress, Store
+from recallite.store.store import COMPARING, EMBEDDING, Progress, Store
 from recallite.system.files import sweep_beside
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, note_begin, note_end, present
 
@@ -53,7 +53,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
 
 # What other processes are told of by a file beside the database, named like this.
 _TURN = "turn"
-_TOLD = (_TURN, COMPARING)
+_TOLD = (_TURN, COMPARING, EMBEDDING)
 
 # The stores of this process.
 _OPEN: WeakSet[SqliteStore] = WeakSet()
@@ -141,7 +141,7 @@ class SqliteStore(Store):
             writer = self._begin(wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
-            thread = note_begin()
+            thread = note_begin(locks=True)
             try:
                 writer.begin_writing()
                 if self._held is not None:
@@ -199,10 +199,8 @@ class SqliteStore(Store):
     def _entered(self, *, background: bool) -> Iterator[None]:
         """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
         if background and not self.writing:
-            self._turnstile.wait_until_free()
-            while not self._lock.acquire(blocking=False):
+            while not self._lock.acquire(blocking=not self._turnstile.wait_until_free()):
                 time.sleep(_LONGEST_PAUSE_SECONDS)
-                self._turnstile.wait_until_free()
         elif not self._lock.acquire(blocking=False):
             with self._turnstile.waiting():
                 self._lock.acquire()
@@ -291,7 +289,11 @@ class SqliteStore(Store):
     @contextmanager
     def _read_as_writer(self) -> Iterator[SqliteTransaction]:
         with self._lock, self._translated(self._writer.connection):
-            yield self._writer
+            thread = note_begin(locks=True)
+            try:
+                yield self._writer
+            finally:
+                note_end(thread)
 
     @property
     def _writer(self) -> SqliteTransaction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 
 import apsw
 import numpy as np
@@ -136,6 +137,30 @@ def test_access_counts_do_not_outlive_what_is_purged(on_disk, monkeypatch):
     assert [on_disk.get(id).access_count for id in ids] == [0, 0, 0]
     on_disk.recall("counted")
     assert [on_disk.get(id).access_count for id in ids] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("which", ["inner", "outer", "both"])
+def test_access_counts_outlast_a_transaction_that_is_undone(on_disk, which):
+    kept, gone = on_disk.remember("counted words"), on_disk.remember("others")
+    on_disk.recall("counted")
+    with suppress(KeyError), on_disk.transaction():
+        with suppress(KeyError), on_disk.transaction():
+            on_disk.forget(gone.id)
+            assert _counted_there(on_disk, kept.id) == 1
+            if which != "outer":
+                raise KeyError
+        if which != "inner":
+            raise KeyError
+    assert on_disk.get(kept.id).access_count == 1
+    on_disk.forget(gone.id)
+    assert _stored(on_disk, kept.id) == 1
+
+
+def _counted_there(memory: Memory, id: str) -> int:
+    """The access count that is written, as the transaction of this thread sees it."""
+    with memory._engine.store.read() as reader:
+        (row,) = reader.sql("SELECT access_count FROM memories WHERE id = ?", (id,))
+        return int(row[0])
 
 
 def test_access_counts_stand_outside_the_feed(on_disk):

@@ -14,7 +14,7 @@ import pytest
 from recallite import Memory
 from recallite.store.sqlite.store import SqliteStore
 from recallite.system import turnstile
-from recallite.system.turnstile import StepSize, Turnstile, giving_way, is_present, paced, present
+from recallite.system.turnstile import Background, StepSize, Turnstile, giving_way, is_present, paced, present
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.core.memory.support import PLAIN
 
@@ -70,6 +70,34 @@ def test_the_background_gets_a_turn_though_somebody_always_waits(path, apart, mo
             writer.meta.claim_as_index()
         with worker.read() as reader:
             assert reader.meta.is_index()
+
+
+def test_after_its_wait_the_background_waits_for_the_lock_as_others_do(path, monkeypatch):
+    """Threads that always write left it free for an instant only, in which the background never looked."""
+    monkeypatch.setattr(turnstile, "_LONGEST_WAIT_SECONDS", 0.01)
+    asked = []
+    with stores(path, apart=False) as (store, *_):
+
+        class Noted:
+            def acquire(self, blocking=True):
+                asked.append(blocking)
+                return lock.acquire(blocking)
+
+            def release(self):
+                lock.release()
+
+        def work():
+            with giving_way(), store.atomic():
+                pass
+
+        lock, thread = store._lock, threading.Thread(target=work)
+        with store.atomic(), store._turnstile.waiting():
+            monkeypatch.setattr(store, "_lock", Noted())
+            thread.start()
+            until(lambda: asked)
+        thread.join(LAST_RESORT_SECONDS)
+        assert asked[0]
+        monkeypatch.setattr(store, "_lock", lock)
 
 
 def test_a_turn_inside_another_transaction_waits_for_nobody(path):
@@ -160,11 +188,61 @@ def test_only_the_background_rests(path, monkeypatch):
     assert rests == []
 
 
-def test_whoever_holds_the_lock_does_not_rest(path, monkeypatch):
-    rests = rested(monkeypatch)
-    with stores(path, apart=False) as (store, *_), store.read(), giving_way(), StepSize().turn():
-        assert [*paced(range(3))] == [0, 1, 2]
-    assert rests == []
+@pytest.mark.parametrize("place", ["file", ":memory:"])
+def test_whoever_holds_the_lock_does_not_rest(path, monkeypatch, place):
+    """Else those rest with it who wait for the lock, though they compute nothing."""
+    rests, been = rested(monkeypatch), []
+    with stores(path, apart=False) as (store, *_), store.read():
+        other = store if place == "file" else SqliteStore(place)
+
+        def work():
+            with giving_way(), other.atomic():
+                been.extend(paced(range(3)))
+            if place != "file":
+                with giving_way(), other.read():
+                    been.extend(paced(range(3)))
+
+        monkeypatch.setattr(turnstile, "_WORKING_SECONDS", 0.0)
+        before = len(rests)
+        with giving_way():
+            turnstile.give_way()  # its own transaction is none that it waits for
+        assert len(rests) == before
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(LAST_RESORT_SECONDS)
+    assert been == [0, 1, 2] * (1 if place == "file" else 2)
+    assert turnstile._in_transactions == {}
+
+
+def test_a_task_that_was_told_to_stop_runs_again_though_whoever_told_it_did_not_wait(monkeypatch):
+    monkeypatch.setattr(turnstile, "_CLOSING_SECONDS", 0.0)
+    background, told, relieved, runs = Background("tests"), threading.Event(), threading.Event(), []
+
+    def task(stopped):
+        runs.append(1)
+        if len(runs) == 1:
+            until(stopped)
+            told.set()
+            relieved.wait(LAST_RESORT_SECONDS)
+
+    background.start(task)
+    until(lambda: runs)
+    with background.relieved():
+        assert told.wait(LAST_RESORT_SECONDS)
+    relieved.set()
+    assert background.wait(LAST_RESORT_SECONDS)
+    assert len(runs) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_forked_child_knows_of_no_thread_of_its_parent(path):
+    with stores(path, apart=False) as (store, *_), store.read():
+        assert turnstile._in_transactions
+        child = os.fork()
+        if not child:
+            os._exit(len(turnstile._in_transactions))
+        assert os.waitpid(child, 0)[1] == 0
+        assert turnstile._in_transactions
 
 
 def test_the_size_of_a_step_follows_the_processor_time_of_its_work(monkeypatch):
@@ -230,7 +308,7 @@ def test_a_file_that_nobody_holds_is_removed(tmp_path):
     assert not place.exists()
 
 
-@pytest.mark.parametrize("name", ["turn", "comparing"])
+@pytest.mark.parametrize("name", ["turn", "comparing", "embedding"])
 def test_whoever_opens_a_store_removes_the_file_that_nobody_holds(path, name):
     place = f"{path}-{name}"
     with present(place, path):
