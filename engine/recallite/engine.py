@@ -181,15 +181,6 @@ class Engine:
             else:
                 self._undone_with[thread] = around
 
-    def save_accesses(self) -> None:
-        """Write the access counts so far. They are not worth waiting for: if another process is writing, they stay."""
-        if not self.store.writing and (accesses := self.accesses.take()):
-            try:
-                with self.store.atomic(wait=False) as writer:
-                    writer.records.touch(accesses)
-            except StoreError:
-                self.accesses.put_back(accesses)
-
     @contextmanager
     def afterwards(self, what: str) -> Iterator[None]:
         """Do what serves a write after its commit. The write is stored, so what fails here is left to a later call.
@@ -349,7 +340,10 @@ class Engine:
         for background in self._backgrounds:
             background.stop()
         if not self.store.closed:
-            self.save_accesses()
+            if accesses := self.accesses.take():
+                # Not worth waiting for: if another process is writing, the counts are lost.
+                with suppress(StoreError), self.store.atomic(wait=False) as writer:
+                    writer.records.touch(accesses)
             with suppress(StoreError):  # the file may be gone
                 if self._snapshots.is_worth_loading(self.index):
                     self.start_kernels(2)

@@ -98,7 +98,6 @@ class MemoryStore(Namespace):
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._require_whole("store.backup")
-        self._engine.save_accesses()
         return self._engine.store.backup(target, on_progress)
 
     @traced("rekey")

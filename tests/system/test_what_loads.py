@@ -83,6 +83,12 @@ def test_a_command_loads_no_package_that_it_does_not_need(tmp_path, words):
     assert ours - {"recallite_kernels", "recallite_models"} == {"recallite", "recallite_cli"}
 
 
+def test_a_server_for_one_host_loads_no_connections(tmp_path):
+    pytest.importorskip("mcp", reason="the extra mcp of Recallite is not installed")
+    loaded = loaded_by("import recallite_server.mcp.server", tmp_path)
+    assert not {"httptools", "recallite_server.http.connections"} & loaded
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a file without a name needs tempfile elsewhere")
 def test_a_recall_from_a_snapshot_loads_neither_tempfile_nor_dialects(tmp_path):
     with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:

@@ -39,7 +39,6 @@ from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 from recallite_cli.run import ended
 from recallite_server.http.access_tokens import GRANTED, Grant, seen_by
-from recallite_server.http.request_checks import is_loopback
 from recallite_tools.action import Action, Call, DocumentAccess, Refused, schemas_of
 from recallite_tools.calling import SERVER_TOOLS, as_text, execute
 from recallite_tools.server_tools import INSTRUCTIONS, URI, uri_of
@@ -462,6 +461,8 @@ def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> N
 
 def http_application(memory: MemoryServer, host: str, token: str | None) -> Application:
     """The ASGI application: the server behind the check of Host, Origin and the token."""
+    from recallite_server.http.request_checks import is_loopback
+
     local = is_loopback(host)
     if not local and token is None:
         raise InvalidInput(f"{host} can be reached by others: give a token (RECALLITE_MCP_TOKEN or --token-file)")

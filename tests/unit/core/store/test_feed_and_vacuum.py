@@ -116,14 +116,6 @@ def test_small_writes_store_access_counts_when_they_are_due(on_disk, monkeypatch
     assert (on_disk.get(kept.id), on_disk.list()[1:]) == before
 
 
-def test_access_counts_are_in_a_backup(on_disk, tmp_path):
-    kept = on_disk.remember("counted words")
-    on_disk.recall("counted")
-    with Memory(on_disk.store.backup(tmp_path / "copy.db"), settings=PLAIN) as copy:
-        assert copy.get(kept.id).access_count == 1
-    assert on_disk.get(kept.id).access_count == 1
-
-
 def test_access_counts_do_not_outlive_what_is_purged(on_disk, monkeypatch):
     """Counts that were not stored yet became those of the next record with the id."""
     monkeypatch.setattr(engine, "_ACCESSES_TOGETHER", 1)
