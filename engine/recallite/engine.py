@@ -405,7 +405,7 @@ class AccessLog:
 
     @property
     def due(self) -> bool:
-        """Whether so many wait, or some were last taken so long ago, that even a small write takes them."""
+        """Whether even a small write should take them: many wait, or none were taken for a minute."""
         return len(self._accesses) >= _ACCESSES_TOGETHER or perf_counter() > self._taken_at + _ACCESSES_EVERY_S
 
     def take(self, most: int | None = None) -> dict[str, Access]:

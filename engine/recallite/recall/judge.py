@@ -170,7 +170,7 @@ def _assess(
 
 
 def _beside(record: Found, asked: Named) -> tuple[str, ...]:
-    """What tells of a record beside its text: its tags, its context, and if years are asked for its own."""
+    """The tags and the context of a record, and the year in which it was told if the question names years."""
     year = (str(to_datetime(told_at(record)[1]).year),) if asked.years else ()
     return (*record.tags, record.context or "", *year)
 

@@ -98,7 +98,7 @@ def _lacking(
 
 
 def _of_documents(opened: Opened, name: Sequence[str], rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Those of some rows whose sources have a name; none of rows of many sources."""
+    """The rows whose documents have the name in their own; none if the rows are of too many documents."""
     sources = opened.memory_index.table.sources[rows]
     numbers, firsts = np.unique(sources, return_index=True)
     if len(numbers) > _MOST_SOURCES:

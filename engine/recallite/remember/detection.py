@@ -127,7 +127,7 @@ class Detection:
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
+        # The indices of the rows read, ascending, by scope, kind and authority, then by key; and of the rows written.
         self._by_key: dict[tuple[str, str, int], dict[int, list[int]]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
@@ -370,9 +370,9 @@ class Detection:
         """
         near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
         for compared in paced(rows):
-            outline = outline_of(compared.row.text, compared.row.context)
             if not compared.others:
                 continue
+            outline = outline_of(compared.row.text, compared.row.context)
             outlines = [
                 (isinstance(other, StatementCandidate) and other.outline) or outline_of(other.text, other.context)
                 for other in compared.others
@@ -400,7 +400,7 @@ class Detection:
                     if key not in self._verdicts:
                         unknown[key] = Pair(new, old, apart)
         if unknown:
-            self._verdicts.update(zip(unknown, judge_all([*unknown.values()], self._several), strict=True))
+            self._verdicts.update(zip(unknown, judge_all(paced(unknown.values()), self._several), strict=True))
         found: dict[tuple[str, str], tuple[_Compared, Known, Verdict]] = {}
         for compared, other, key in judged:
             ends, verdict = (compared.row.public_id, other.public_id), self._verdicts[key]

@@ -63,9 +63,9 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
 
 
 def note_begin(*, locks: bool = False) -> int:
-    """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end.
+    """Note for the background that this thread is in a transaction; returns what `note_end` takes at its end.
 
-    Those of the background itself count if they hold a lock, for which others may wait.
+    A thread of the background is noted only if its transaction `locks`, as others may then wait for it.
     """
     if gives_way.get() and not locks:
         return 0
@@ -104,7 +104,7 @@ _pace = _Pace()
 
 
 def give_way() -> None:
-    """In the background, let others compute: to be called after each half of a millisecond of work."""
+    """Let other threads compute, if this one works in the background. Call it about every half millisecond of work."""
     now = time.perf_counter()
     if now < _pace.anyway or (now < _pace.at_most and not _in_transactions) or not gives_way.get():
         return

@@ -171,7 +171,7 @@ class SessionReader:
         self, number: int, project: str, session: str, *, id: str, text: str, role: str, authority: Authority,
         about: Mapping[str, Any],
     ) -> FoundMemory:  # fmt: skip
-        """What was said in a line, at the position that is next."""
+        """The memory of a turn that begins at a line of the file, at the next position of the session."""
         record = turn_record(
             self.host, project, session, id=id, text=text, role=role, position=self._position, said_at=self._at,
             about=about,

@@ -35,14 +35,13 @@ from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, l
 from recallite.store.sqlite.maintenance import (
     BESIDE,
     backup,
-    create_search,
     drop_unused,
-    has_table,
     prove,
     rebuild,
     verify,
 )
 from recallite.store.sqlite.schema import SCHEMA_VERSION
+from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, EMBEDDING, Progress, Store
 from recallite.system.files import sweep_beside

@@ -25,7 +25,8 @@ from recallite.store.sql.vectors import EmbedderRow, PackedVectors, Vectors
 from recallite.store.sqlite.connection import CACHE_KIB, part_of_snapshot, snapshot_of, sqlite_vec_version
 from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import TEXT_KEYS, KeptRuns, KeyLists
-from recallite.store.sqlite.maintenance import SqliteErasure, follow_embedder
+from recallite.store.sqlite.maintenance import SqliteErasure
+from recallite.store.sqlite.sql_search import follow_embedder
 from recallite.store.transaction import Known, Writer
 from recallite.system.turnstile import note_begin, note_end
 

@@ -12,12 +12,11 @@ is so, and both cannot hold, they contradict each other. A statement that says m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from recallite.system.turnstile import paced
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
@@ -62,14 +61,14 @@ class Pair(NamedTuple):
     later: bool
 
 
-def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[Verdict]:
+def judge_all(pairs: Iterable[Pair], several: frozenset[str] = SEVERAL) -> list[Verdict]:
     """The verdicts on pairs; `several`: the stems of relations that may hold several values."""
-    return [judge(new, old, later=later, several=several) for new, old, later in paced(pairs)]
+    return [judge(new, old, later=later, several=several) for new, old, later in pairs]
 
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
     """The verdict on one pair."""
-    ours, theirs = new.traits or traits_of(new), old.traits or traits_of(old)
+    ours, theirs = traits_of(new), traits_of(old)
     if (same := _same(new, old, ours, theirs)) is not None:
         return same
     if (instructed := judge_instructions(new.text, old.text)) is not None:

@@ -127,9 +127,9 @@ def frames_of(
 
 
 def _slot(clause: Clause, several: frozenset[str] | None) -> tuple[str, str] | None:
-    """What a clause gives a value, and the value; None unless only one value holds at a time.
+    """The thing to which a clause gives a value, and the value; None where several values may hold at a time.
 
-    `several` None: also where there may be several.
+    With `several` None these are returned too.
     """
     subject = clause.subject
     if not subject or subject <= lx.UNRESOLVED:

@@ -144,5 +144,6 @@ def _joined(keys: AbstractSet[str]) -> str:
     return ",".join(sorted(keys))
 
 
+# An empty text leaves the checksum as it is, which `_after` has raised by one.
 _FROM, _TO = _after({"from"}), _after({"to"})
 _FROM_NOTHING, _TO_NOTHING = ("", _FROM - 1), ("", _TO - 1)

@@ -78,7 +78,9 @@ _TOO = frozenset(("too", "also"))
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What a statement is compared by: kept with it, and so in tuples, which the garbage collector does not visit.
+    """The parts of a statement that comparison reads.
+
+    They are kept with it, in tuples, so that the garbage collector need not traverse them.
 
     - `canon`: the forms of its words, questions included: texts that say the same have them in common
     - `spoken`: its words without marks, articles and words that say that it is so now; `keys`: theirs, without
