@@ -232,6 +232,7 @@ def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
     judged, judge = {True: 0, False: 0}, detection.judge_all
 
     def noted(pairs, several):
+        pairs = [*pairs]
         judged[memory._engine.store.writing] += len(pairs)
         return judge(pairs, several)
 
