@@ -33,7 +33,7 @@ _UNRELATED = 4
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """The shares of all stores, and by language."""
     tally = Tally(["default"])
-    stores = [*written_stores(apart=True), *written_stores(apart=True, foreign=True)]
+    stores = [*written_stores(apart=True), *written_stores(apart=True, kind="multilingual")]
     by_language = [[*of_one] for _, of_one in groupby(stores, lambda store: store.language)]
     done = 0
     for of_language in by_language:

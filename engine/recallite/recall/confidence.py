@@ -12,7 +12,6 @@ add to confidence here, the kind of value asked for in `recallite.recall.slots`,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from math import exp, inf, log
@@ -26,11 +25,9 @@ from recallite.embedding.protocol import header
 from recallite.recall.slots import SLOTS
 from recallite.recall.snippets import cut_snippet
 from recallite.system.numerics import kernels
-from recallite.text.patterns import lazily
-from recallite.text.questions import is_time_word, read_question, recognise
+from recallite.text.questions import is_time_word, read_question
 from recallite.text.reading import ROLES, name_terms
-from recallite.text.standing import chance_of_standing, chance_of_task
-from recallite.text.words import QUESTION_TERMS, rarity_of, tokenize
+from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,26 +202,22 @@ def surest_of_each(answer: Answer, names: Sequence[Name | None]) -> frozenset[in
     return frozenset(answer.row_ids[rank] for rank in surest.values())
 
 
-# Hits read beside their question, for the cut of `relevant`. A model that reads question and text together
-# (`recallite.embedding`) gives a logit for the first hits, and the confidence is computed again from both. The weights
-# were fitted by `benchmarks.training.reader`, with the vectors of the default embedder; with others nothing is read.
+# Hits read beside their prompt, for the cut of `relevant`. A model that reads prompt and text together
+# (`recallite.embedding`) gives a logit for the first hits: whether the text answers the question, or has to be known
+# for what a request asks for, as "I can't stand coriander" for "Cook something Thai". The confidence is computed again
+# from both. The weights were fitted by `benchmarks.training.reader`, with the vectors of the default embedder; with
+# others, and in other languages than English, nothing is read.
 
 READING_FILE = Path(__file__).with_name("hit_reading.json")
 """The weights, and how they were made."""
 MOST_READ = 5
 """Hits that are read; of ten, LoCoMo and the stores of `left_out` gain no more."""
-SURE_IF_READ = 0.18
-"""The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
+SURE_IF_READ = 0.22
+"""The least confidence of an answer that was read, chosen on stores that train nothing (benchmarks/training)."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
 # About as many tokens of English as the model was trained on; of other scripts it reads less.
 _PASSAGE_CHARS = 300
-# The model was trained on questions and few keywords: remarks and names it does not know.
-_ASKS = lazily(
-    r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
-    r"|should)\b",
-    re.IGNORECASE,
-)
 
 
 class ReadingWeights(msgspec.Struct):
@@ -245,7 +238,7 @@ def read_hits(
 ) -> list[float]:
     """The confidences of hits, computed again for those in `records` by reading their texts."""
     completed, weights = [*confidence], load_reading_weights()
-    if embedder != weights.embedder or not _ASKS.search(question):
+    if embedder != weights.embedder:
         return completed
     from recallite.embedding.onnx import load_reader
 
@@ -274,135 +267,6 @@ def read_hits(
 def load_reading_weights() -> ReadingWeights:
     """The weights that ship."""
     return msgspec.json.decode(READING_FILE.read_bytes(), type=ReadingWeights)
-
-
-# Requests. A prompt that asks nothing, as "Book train tickets for me", has no answer: it needs the preferences, the
-# constraints and the standing facts that concern it. A logistic regression on the cosine, on the chance that a sentence
-# of the text is a standing one, and on the reader's answer to a question that only rules and limits answer tells them.
-# It was fitted by `benchmarks.training.requests` with the vectors of the default embedder; with others, and in other
-# languages, a request is taken for a question.
-
-NEEDS_FILE = Path(__file__).with_name("request_needs.json")
-"""The weights, and how they were made."""
-MOST_WEIGHED = 10
-"""Hits that are weighed."""
-# Shorter ones than a sentence of twelve words concern less: "go on".
-_MOST_WORDS, _LEAST_STANDING = 12, 1e-3
-_RULES = "What is allowed?"
-# What the reader says of a text that is too long for it.
-_UNREAD_LOGIT = -6.0
-# The least chance of the best hit and of any other, and from which confidence a hit needs none. Chosen on the folds of
-# `requests_dev`, by the share of requests of another subject that get a hit.
-_LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.25
-_QUESTION_MARKS = ("?", "？", "؟", ";", "፧")
-_TELLS = lazily(r"\b(?:tell|remind) (?:me|us)\b", re.IGNORECASE)
-# "Can you book a table?" has the form of a question and asks for what follows; "Can you check who called?" asks.
-_POLITE = lazily(
-    r"^(?:can|could|would) you\b(?: please)?(?!.*\b(?:wh(?:o|om|ose|at|ich|en|ere|y|ether)|how|if)\b)", re.IGNORECASE
-)
-# Words alone are searched for, unless they plainly ask for something. With the same chance for both 18 % of 497 runs of
-# words of LoCoMo's questions and 24 % of 500 headings were requests, with this one 6 and 17 %; no prompt of
-# `requests_dev` is lost, and of `requests_held` one of 45.
-_LEAST_TASK, _LEAST_TASK_OF_KEYWORDS = 0.5, 0.8
-# Words that are no rarer stand between others, in any language. Other scripts were not measured.
-_LEAST_RARITY = 0.4
-_ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
-
-
-class NeedWeights(msgspec.Struct):
-    """The weights of the logit of the chance that a request needs a memory."""
-
-    embedder: str
-    cosine: float
-    standing: float
-    rules: float
-    words: float
-    bias: float
-
-
-@lru_cache(maxsize=1024)
-def is_request(prompt: str) -> bool:
-    """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
-
-    A question ends as one in any script, begins as one or asks to be told in English, or has a word that asks in
-    another script; what is a task tells the classifier of standing sentences, or its polite form in English.
-    """
-    if _POLITE.search(prompt):
-        return not _TELLS.search(prompt)
-    if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.search(prompt):
-        return False
-    terms = tokenize(prompt)
-    alone = prompt.isascii() and recognise(prompt).keywords and min(map(rarity_of, terms)) >= _LEAST_RARITY
-    least = _LEAST_TASK_OF_KEYWORDS if alone else _LEAST_TASK
-    return _ASKING.isdisjoint(terms) and chance_of_task(prompt) >= least
-
-
-def weigh_needs(
-    prompt: str, confidence: list[float], cosines: Mapping[int, float], texts: Sequence[str | None],
-    embedder: str | None,
-) -> frozenset[int]:  # fmt: skip
-    """The ranks of the hits with these texts and cosines, by rank, that a request needs; adjusts the confidence of all.
-
-    A hit that it needs has the chance of it as confidence, or its own if it is a sure answer; another one has less than
-    any answer. Nothing changes if the embedder has no weights.
-    """
-    weights = load_need_weights()
-    if embedder != weights.embedder:
-        return frozenset()
-    words = weights.words * log(1 + min(len(_POLITE.sub("", prompt).split()), _MOST_WORDS)) + weights.bias
-    confidence[:] = [sure if sure >= _SURE_ANSWER else sure * _LEAST_NEEDED * _SURE_ANSWER for sure in confidence]
-    chances = {}
-    for rank, cosine in cosines.items():
-        if (text := texts[rank]) is not None:
-            standing, rules = need_signals(text)
-            odds = weights.cosine * cosine + weights.standing * standing + weights.rules * rules + words
-            chances[rank] = 1 / (1 + exp(-odds))
-    if max(chances.values(), default=0.0) < _LEAST_FIRST:
-        return frozenset()
-    needed = frozenset(rank for rank, chance in chances.items() if chance >= _LEAST_NEEDED)
-    for rank in needed:
-        confidence[rank] = max(confidence[rank], chances[rank])
-    return needed
-
-
-@lru_cache(maxsize=4096)
-def need_signals(text: str) -> tuple[float, float]:
-    """The log of the chance that a sentence of a text is a standing one, and the reader's logit."""
-    logit = _logit(_RULES, text)
-    standing = max(chance_of_standing(text), _LEAST_STANDING)
-    return log(standing), _UNREAD_LOGIT if logit is None else logit
-
-
-# Preferences. "What are some good films for the weekend?" has no answer in a memory either, yet what its author avoids
-# bears on it. The reader tells both from others, in whatever words: of PrefEval 91 % of 118 questions say what
-# suggestions are wanted for, of LoCoMo 2 % of 120 and of `left_out` 7 % of 150; and 97 % of 159 preferences say what is
-# preferred or avoided, none of 200 turns of LoCoMo and 8 of 200 notes of written stores.
-SUGGESTIONS = "What do I want suggestions for?", -2.0
-"""A question that those who ask for suggestions answer, and the reader's least logit of them."""
-PREFERENCES = "What do I prefer or avoid?", 0.0
-"""The same of texts that say what their author prefers or avoids."""
-LEAST_BEARING = 0.1
-"""The confidence, before it was read as an answer, from which a preference bears on a question."""
-
-
-def says(asked: tuple[str, float], text: str) -> bool:
-    """Whether a text answers a question by the bundled reader, with at least this logit."""
-    logit = _logit(asked[0], text)
-    return logit is not None and logit >= asked[1]
-
-
-@lru_cache(maxsize=4096)
-def _logit(question: str, text: str) -> float | None:
-    from recallite.embedding.onnx import load_reader
-
-    reader = load_reader()
-    return None if reader is None else reader.answers(question, [text])[0]
-
-
-@cache
-def load_need_weights() -> NeedWeights:
-    """The weights that ship."""
-    return msgspec.json.decode(NEEDS_FILE.read_bytes(), type=NeedWeights)
 
 
 # Evidence gaps: what the hits of a query do not cover, in words that fit into a prompt.

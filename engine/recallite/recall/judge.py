@@ -16,12 +16,8 @@ from operator import attrgetter
 from recallite.model.checks import to_datetime
 from recallite.model.filters import CHUNK_KIND
 from recallite.recall.confidence import (
-    LEAST_BEARING,
     MOST_READ,
-    MOST_WEIGHED,
-    PREFERENCES,
     SIGNAL_SETS,
-    SUGGESTIONS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
@@ -29,16 +25,13 @@ from recallite.recall.confidence import (
     PassageWeights,
     TextWeights,
     find_gaps,
-    is_request,
     lack_of_confidence,
     load_calibration,
     names_of,
     passage_weights,
     read_hits,
-    says,
     surest_of_each,
     text_weights,
-    weigh_needs,
 )
 from recallite.recall.order import Relations, Successions, newest_first, order_by_text, terms_of, told_at
 from recallite.recall.plan import SHOWN
@@ -83,7 +76,7 @@ def assess_by_text(
     by_confidence = queries.cohort is not None and queries.cohort.orders and request.mode != "vector"
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
-        parts = read = bearing = frozenset[int]()
+        parts = read = frozenset[int]()
         better_known: Set[int] = frozenset()
         lacking = None
         if passages is not None:
@@ -93,13 +86,13 @@ def assess_by_text(
         if request.relevant and _says_little(text):
             answer.confidence[:] = [0.0] * len(answer.confidence)
         if whole:
-            parts, read, bearing, better_known, lacking = _assess(
+            parts, read, better_known, lacking = _assess(
                 text, answer, records, request, weights, embedder, by_vector, by_confidence
             )
         answer = left = order_by_text(text, answer, better_known, read, records, relations, successions)
         if cuts or len(answer.row_ids) > request.limit:
             left = _cut(text, answer, records, request, parts, read, successions, relations.contradictions)
-        gaps = _gaps(text, answer, left, lacking, request, read, bearing)
+        gaps = _gaps(text, answer, left, lacking, request, read)
         if relations.in_order:
             left = newest_first(text, left, records)
         assessed.append(left._replace(gaps=gaps))
@@ -109,17 +102,16 @@ def assess_by_text(
 def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
     embedder: str | None, by_vector: bool, by_confidence: bool,
-) -> tuple[frozenset[int], frozenset[int], frozenset[int], Set[int], str | None]:  # fmt: skip
-    """Adjust the confidence of hits by their texts, and return the row ids of those that answer a part of the question
-    or are needed by a request, of those that were read, of preferences that bear on it without an answer, and the ranks
-    of those whose confidence may put them before others.
+) -> tuple[frozenset[int], frozenset[int], Set[int], str | None]:  # fmt: skip
+    """Adjust the confidence of hits by their texts, and return the row ids of those that answer a part of the
+    question, of those that were read, and the ranks of those whose confidence may put them before others.
 
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
     has_value = None if slot is None else HAS[slot]
     names: list[Name | None] = []
-    parts = read = needed = bearing = frozenset[int]()
+    parts = read = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
     for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
         record = records.get(row_id)
@@ -135,29 +127,20 @@ def _assess(
         lacking = lacking and without
     better_known: Set[int] = {rank for rank, name in enumerate(names) if name is not None} if names else set()
     most = request.profile.reading
-    if by_vector and (most := MOST_READ * request.relevant if most is None else most):
+    most = MOST_READ * request.relevant if most is None else most
+    if most and by_vector and not _is_foreign(text, embedder):
         # The reader sees no tags: what is found by its name is as sure as it was.
         named = zip_longest(answer.row_ids[:most], names[:most])
         unnamed = {row_id: records[row_id] for row_id, name in named if not name and row_id in records}
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         better_known |= changed
-        bears = _bearing(text, answer, before, changed, records) if request.relevant else set[int]()
-        read, bearing = (frozenset(map(answer.row_ids.__getitem__, ranks)) for ranks in (changed - bears, bears))
+        read = frozenset(map(answer.row_ids.__getitem__, changed))
     if request.relevant and (asked := named_in(text)) is not None:
         for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
             record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
             if record is not None and contradicts(asked, record.text, _beside(record, asked)):
                 sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
-    # "Can you book a table?" is read as a question first.
-    answered = bearing or (read and any(id in read and sure[i] >= SURE_IF_READ for i, id in enumerate(answer.row_ids)))
-    if request.relevant and by_vector and not answered and is_request(text) and not _is_foreign(text, embedder):
-        weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]
-        cosines = {rank: answer.signals[rank][_COSINE] for rank in weighed if answer.signals[rank]}
-        texts = [record.text if (record := records.get(row_id)) else None for row_id in answer.row_ids]
-        by_rank = weigh_needs(text, sure, cosines, texts, embedder)
-        better_known |= by_rank
-        needed = frozenset(map(answer.row_ids.__getitem__, by_rank))
     if by_confidence:
         # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
         ranks = enumerate(answer.row_ids)
@@ -166,30 +149,13 @@ def _assess(
         better_known = frozenset()
     elif better_known:
         parts = surest_of_each(answer, names)
-    return parts | needed | bearing, read, bearing, better_known, slot if lacking else None
+    return parts, read, better_known, slot if lacking else None
 
 
 def _beside(record: Found, asked: Named) -> tuple[str, ...]:
     """The tags and the context of a record, and the year in which it was told if the question names years."""
     year = (str(to_datetime(told_at(record)[1]).year),) if asked.years else ()
     return (*record.tags, record.context or "", *year)
-
-
-def _bearing(
-    question: str, answer: Answer, before: Sequence[float], read: Set[int], records: Mapping[int, Found]
-) -> set[int]:
-    """The ranks, of those that were read and answer nothing, of preferences that bear on what is to be suggested.
-
-    They are as sure as they were before, or as an answer has to be.
-    """
-    sure = answer.confidence
-    unsure = {rank for rank in read if sure[rank] < SURE_IF_READ and sure[rank] < before[rank] >= LEAST_BEARING}
-    if not unsure or not says(SUGGESTIONS, question):
-        return set()
-    bears = {rank for rank in unsure if says(PREFERENCES, records[answer.row_ids[rank]].text)}
-    for rank in bears:
-        sure[rank] = max(before[rank], ANSWER_CONFIDENCE)
-    return bears
 
 
 def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights, size: float) -> None:
@@ -293,13 +259,9 @@ def _weights(
 
 
 def _gaps(
-    text: str, answer: Answer, left: Answer, lacking: str | None, request: Request, read: frozenset[int],
-    bearing: frozenset[int],
-) -> tuple[str, ...]:  # fmt: skip
-    """The evidence gaps of an answer: none if a ranked hit closes them, unless no ranked hit is left after the cut.
-
-    What only bears on the question closes none.
-    """
+    text: str, answer: Answer, left: Answer, lacking: str | None, request: Request, read: frozenset[int]
+) -> tuple[str, ...]:
+    """The evidence gaps of an answer: none if a ranked hit closes them, unless no ranked hit is left after the cut."""
     ranked = answer.confidence[: len(answer.confidence) - answer.brought]
     missing, nothing_left = answer.missing, len(left.row_ids) == left.brought < len(answer.row_ids)
     best = max(ranked, default=-1.0)
@@ -311,7 +273,7 @@ def _gaps(
     if best >= missing.closing and not nothing_left:
         for row_id, sure in zip(answer.row_ids, ranked, strict=False):
             closing = max(missing.closing, SURE_IF_READ) if row_id in read else missing.closing
-            if row_id not in bearing and sure >= closing:
+            if sure >= closing:
                 return answer.gaps
     score = -1.0 if nothing_left else missing.score
     return find_gaps(text, missing._replace(confidence=best, score=score), lacking, request)

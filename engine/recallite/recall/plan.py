@@ -29,7 +29,6 @@ from recallite.recall.confidence import (
     evidence_weights,
     find_gaps,
     is_fitted_for,
-    is_request,
     join_gaps,
     least_before,
     least_confidence,
@@ -40,6 +39,7 @@ from recallite.recall.query import Queries, QuestionArrays, check_comparable, qu
 from recallite.recall.request import Answer, Request, Trace
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
+from recallite.text.standing import is_request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

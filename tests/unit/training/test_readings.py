@@ -12,16 +12,21 @@ from benchmarks.training.readings import stores_of, written_stores
 
 
 @pytest.mark.parametrize(
-    ("held", "foreign", "least"), [(False, False, 1000), (True, False, 100), (False, True, 400), (True, True, 80)]
-)
-def test_every_question_names_memories_of_its_store(held, foreign, least):
-    stores = written_stores(held, foreign)
+    ("held", "kind", "least"),
+    [
+        (False, "questions", 1000), (True, "questions", 100), (False, "multilingual", 400), (True, "multilingual", 80),
+        (False, "contrasts", 200), (True, "contrasts", 10), (False, "requests", 600), (True, "requests", 40),
+    ],
+)  # fmt: skip
+def test_every_question_names_memories_of_its_store(held, kind, least):
+    stores = written_stores(held, kind)
     assert len(stores) > least
     for store in stores:
         assert len(store.memories) >= 5, store.subject
         assert len(set(store.memories.values())) == len(store.memories), store.subject
         for question, gold in store.questions:
             assert set(gold) <= set(store.memories), question
+            assert set(store.concerning.get(question, ())) <= set(store.memories) - set(gold), question
 
 
 def test_a_third_of_the_questions_have_no_answer():
@@ -32,7 +37,7 @@ def test_a_third_of_the_questions_have_no_answer():
 def test_a_store_is_asked_with_all_its_memories(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("## pets\n1. The cat is Bo.\n2. The dog is Al.\n? Who barks? = 2\n? Age? = -\n")
     monkeypatch.setattr(readings, "_STORES", tmp_path)
-    answered, open_question = readings._stores(lambda texts: readings.np.eye(len(texts), 2, dtype="f4"))
+    answered, open_question = readings._stores(lambda texts: readings.np.eye(len(texts), 2, dtype="f4"), "questions")
     assert answered[:3] == ("Who barks?", ["The dog is Al."], ["The cat is Bo."])
     assert open_question.answers == []
     assert sorted(open_question.wrong) == ["The cat is Bo.", "The dog is Al."]
@@ -41,10 +46,10 @@ def test_a_store_is_asked_with_all_its_memories(tmp_path, monkeypatch):
         written_stores()
 
 
-@pytest.mark.parametrize("foreign", [False, True])
-def test_no_held_store_trains(foreign):
+@pytest.mark.parametrize("kind", ["questions", "contrasts", "requests", "multilingual"])
+def test_no_held_store_trains(kind):
     trained, apart = (
-        {text for store in written_stores(held, foreign) for text in store.memories.values()} for held in (False, True)
+        {text for store in written_stores(held, kind) for text in store.memories.values()} for held in (False, True)
     )
     assert not trained & apart
 
