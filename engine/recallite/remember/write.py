@@ -24,7 +24,7 @@ from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import authority_of
 from recallite.model.checks import check_vectors, now_us, to_datetime
-from recallite.model.records import Contradiction, Link, NewRecord, OnExisting, Outcome, Record
+from recallite.model.records import DEFAULT_IMPORTANCE, Contradiction, Link, NewRecord, OnExisting, Outcome, Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.change import replace_record
 from recallite.remember.detection import (
@@ -499,9 +499,9 @@ class Batch:
             "valid_resolved": row.valid_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
         }  # fmt: skip
         given = {
-            "importance": row.importance != 0.5, "metadata": row.metadata is not None, "pinned": row.pinned,
-            "authority": row.authority != candidate.authority, "source": row.source is not None,
-            "position": row.source is not None,
+            "importance": row.importance != DEFAULT_IMPORTANCE, "metadata": row.metadata is not None,
+            "pinned": row.pinned, "authority": row.authority != candidate.authority,
+            "source": row.source is not None, "position": row.source is not None,
         }  # fmt: skip
         columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
         records.change_columns(candidate.row_id, columns, row.tags or None)

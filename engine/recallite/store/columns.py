@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overloa
 import numpy as np
 from msgspec import Struct
 
-from recallite.model.records import EmbeddingState, Standing
+from recallite.model.records import DEFAULT_IMPORTANCE, EmbeddingState, Standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ class Row(Struct, kw_only=True, gc=False):
     scope: str
     text: str
     context: str | None = None
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     base_importance: float | None = None
     pinned: bool = False
     # The rank of who said it, as `model.authority` has it.

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, pairwise, starmap
+from itertools import chain, pairwise, repeat, starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,18 +130,15 @@ class Lexicon(Repository):
             cache.written.clear()
             cache.epoch = epoch
         # Only words of these texts are added: others of the vocabulary have the number 0 here.
-        vocabulary, used = all_words.vocabulary, None if texts is None else np.unique(words)
-        numbers = [*map(cache.written.get, vocabulary)]
-        missing = [i for i in (range(len(numbers)) if used is None else used.tolist()) if numbers[i] is None]
-        if missing:
-            sought = {*map(vocabulary.__getitem__, missing)}
+        vocabulary = all_words.vocabulary
+        used = vocabulary if texts is None else map(vocabulary.__getitem__, np.unique(words).tolist())
+        if sought := {*used}.difference(cache.written):
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
                 known |= self._tx.add_names("term", "text", new) or self.lookup(new)
-            cache.written.update(known)
-            for i in missing:
-                numbers[i] = known[vocabulary[i]]
-        lists = packed_lists(np.array([number or 0 for number in numbers], np.int32)[words], counts, offsets)
+            cache.written.update(zip(sought, map(known.__getitem__, sought), strict=True))
+        numbers = np.fromiter(map(cache.written.get, vocabulary, repeat(0)), np.int32, len(vocabulary))
+        lists = packed_lists(numbers[words], counts, offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",

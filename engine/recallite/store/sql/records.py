@@ -50,10 +50,11 @@ class Records(RecordReader):
         ids = self._tx.new_ids("record", len(columns.text))
         scopes = self._tx.scopes.intern({*columns.scope})
         scope_ids = [*map(scopes.__getitem__, columns.scope)]
-        placed = zip(scope_ids, columns.source, strict=True)
-        named = {(scope_id, source) for scope_id, source in placed if source is not None}
-        sources: dict[Any, int] = self._tx.scopes.intern_sources(named) if named else {}
-        source_ids = [*map(sources.get, zip(scope_ids, columns.source, strict=True))] if named else [None] * len(ids)
+        source_ids: list[int | None] = [None] * len(ids)
+        if columns.source.count(None) < len(ids):
+            placed = [*zip(scope_ids, columns.source, strict=True)]
+            sources = self._tx.scopes.intern_sources({(scope, name) for scope, name in placed if name is not None})
+            source_ids = [None if name is None else sources[scope, name] for scope, name in placed]
         self._insert_rows(ids, columns, scope_ids, source_ids)
         self._insert_derived(ids, columns, scope_ids)
         self._insert_vectors(ids, columns, embedder)
@@ -149,7 +150,8 @@ class Records(RecordReader):
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
-        if refused := {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}:
+        if any(rows.refused):
+            refused = {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}
             self._tx.vectors.add_refusals(embedder.id, refused)
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
