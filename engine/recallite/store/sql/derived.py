@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, pairwise, repeat, starmap
+from itertools import chain, pairwise, starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,25 +120,21 @@ class Lexicon(Repository):
             numbers.update(self.lookup([*missing]))
         return {word: numbers[word] for word in words if word in numbers}
 
-    def put(self, ids: Sequence[int], all_words: Words, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, adding new words: ids[i] gets those of text i, or of texts[i]."""
-        words, counts, offsets = all_words.of(texts)
+    def put(self, ids: Sequence[int], words: Words) -> None:
+        """Store the words of records, adding new words: ids[i] gets those of text i."""
         cache = self._tx.numbers
         stored = "SELECT value FROM meta WHERE key = 'lexicon_epoch'"
         epoch = self._tx.known("lexicon_epoch", lambda: int(self._execute(stored).get or 0))
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
-        # Only words of these texts are added: others of the vocabulary have the number 0 here.
-        vocabulary = all_words.vocabulary
-        used = vocabulary if texts is None else map(vocabulary.__getitem__, np.unique(words).tolist())
-        if sought := {*used}.difference(cache.written):
+        if sought := {*words.vocabulary}.difference(cache.written):
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
                 known |= self._tx.add_names("term", "text", new) or self.lookup(new)
-            cache.written.update(zip(sought, map(known.__getitem__, sought), strict=True))
-        numbers = np.fromiter(map(cache.written.get, vocabulary, repeat(0)), np.int32, len(vocabulary))
-        lists = packed_lists(numbers[words], counts, offsets)
+            cache.written.update(known)
+        numbers = np.array([*map(cache.written.__getitem__, words.vocabulary)], np.int32)
+        lists = packed_lists(numbers[words.indices], words.counts, words.offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",

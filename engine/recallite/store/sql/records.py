@@ -114,7 +114,8 @@ class Records(RecordReader):
 
         Records that wait to be compared get no statements: nothing is compared with them before their turn.
         """
-        self._tx.lexicon.put(stored.ids, derivation.words, derived)
+        words = derivation.words
+        self._tx.lexicon.put(stored.ids, words if derived is None else words.of(derived))
         indices = range(len(stored.ids)) if derived is None else derived
         standing = derivation.standing
         if any(standing):
