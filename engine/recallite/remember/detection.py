@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from heapq import nlargest
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -65,6 +63,9 @@ _AT_ONCE = 256
 _PairKey: TypeAlias = tuple[str, str, str, str, bool, frozenset[str]]
 Verdicts: TypeAlias = dict[_PairKey, Verdict]
 """Verdicts on pairs, which depend on nothing but the pair and the policy."""
+# The index of the last row that has a key, and those before it: the garbage collector does not traverse tuples of
+# numbers, as it would a list for each key.
+_Holders: TypeAlias = "tuple[int, _Holders] | None"
 
 
 ONE_TOPIC = Verdict("supersedes", 0.85, "one topic")
@@ -127,8 +128,8 @@ class Detection:
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        # The indices of the rows read, ascending, by scope, kind and authority, then by key; and of the rows written.
-        self._by_key: dict[tuple[str, str, int], dict[int, list[int]]] = {}
+        # The indices of the rows read, by scope, kind and authority, then by key; and of the rows written.
+        self._by_key: dict[tuple[str, str, int], dict[int, _Holders]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
         # The rows of the block that was read last which may change others.
@@ -307,7 +308,7 @@ class Detection:
             self._authorities.add(row.authority)
             by_key = self._by_key.setdefault((row.scope, row.kind, row.authority), {})
             for key in self._keys(row).stored:
-                by_key.setdefault(key, []).append(earlier)
+                by_key[key] = earlier, by_key.get(key)
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, row: Row, stored: Sequence[StatementCandidate], done: int) -> _Compared:
@@ -319,7 +320,7 @@ class Detection:
         ranked: list[tuple[int, int, Known]] = []
         for authority in self._authorities:
             shared = self._shared(i, row, authority, done)
-            for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+            for weight, earlier in sorted(zip(shared.values(), shared, strict=True), reverse=True)[: 2 * _MOST]:
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
                     ranked.append((weight, earlier, other))
@@ -347,18 +348,16 @@ class Detection:
         shared: dict[int, int] = {}
         by_key = self._by_key.get((row.scope, row.kind, authority), {})
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            holders = by_key.get(key)
-            if holders is None or holders[0] >= i:
-                continue
-            before = (
-                earlier
-                for earlier in reversed(holders)
-                if earlier < i
-                and (earlier >= done or earlier in written)
-                and self._rows[earlier].public_id not in self._superseded
-            )
-            for earlier in islice(before, _MOST_OF_A_KEY):
-                shared[earlier] = shared.get(earlier, 0) + weight
+            holders, left = by_key.get(key), _MOST_OF_A_KEY
+            while holders is not None and left:
+                earlier, holders = holders
+                if (
+                    earlier < i
+                    and (earlier >= done or earlier in written)
+                    and self._rows[earlier].public_id not in self._superseded
+                ):
+                    shared[earlier] = shared.get(earlier, 0) + weight
+                    left -= 1
         return shared
 
     def _judge(self, rows: Sequence[_Compared]) -> None:

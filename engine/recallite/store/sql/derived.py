@@ -176,6 +176,8 @@ _CURRENT = "AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_a
 # be of another kind.
 _NEWEST_OF_A_KEY = 32
 _SPARE = 8
+_ID_BITS = 63
+_ANY_ID = (1 << _ID_BITS) - 1
 
 
 KeysOf = tuple[int, bytes]
@@ -412,11 +414,13 @@ class Statements(Repository):
         holders = self.listed.newest(wanted, _NEWEST_OF_A_KEY) if wanted else {}
         ranked, first, more = [], set[int](), set[int]()
         for keys in paced(stored):
+            # Weight and row id in one number: sorted as pairs, the candidates of a row took twice the time.
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
-                    shared[row_id] = shared.get(row_id, 0) + weight
-            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
+                    shared[row_id] = shared.get(row_id, row_id) + (weight << _ID_BITS)
+            numbers = sorted(shared.values(), reverse=True)[: limit + _SPARE]
+            best = [(number >> _ID_BITS, number & _ANY_ID) for number in numbers]
             ranked.append(best)
             first.update(map(_row_id, best[:limit]))
         current = self._open(first, _CURRENT, now)
