@@ -39,11 +39,10 @@ class TextDerivation:
     @cached_property
     def standing(self) -> list[Standing | None]:
         """Whether each is a standing instruction or preference; only the user's word is one."""
-        texts = self._texts
-        of_user = zip(texts.kinds, texts.authorities, texts.texts, texts.contexts, strict=True)
-        return standing_of_each(
-            [(kind, "" if authority else text, context) for kind, authority, text, context in of_user]
-        )
+        kinds, authorities, _, _, said, contexts, _ = self._texts
+        if any(authorities):
+            said = ["" if authority else text for authority, text in zip(authorities, said, strict=True)]
+        return standing_of_each(zip(kinds, said, contexts, strict=True))
 
     @cached_property
     def hashes(self) -> list[bytes]:

@@ -146,7 +146,6 @@ class Engine:
                     self._snapshots.before_write(writer)
                 if accesses:
                     writer.records.touch(accesses)  # before what is read here and returned
-                nested = self.store.nested
                 with nullcontext() if step is None else step.turn():
                     yield writer
         except BaseException:
@@ -154,7 +153,7 @@ class Engine:
             raise
         if accesses and (undone_with := self._undone_with.get(threading.get_ident())) is not None:
             undone_with.append(accesses)
-        if not nested and self.index.recalled and not self.store.reads_scopes:
+        if self.index.recalled and not self.store.reads_scopes and not self.store.writing:
             # The index of a file follows its writes at once, so that the next recall need not.
             with self.afterwards("updating the index"), self.store.read() as reader:
                 self.index.follow(reader, _FOLLOWED)
@@ -253,7 +252,7 @@ class Engine:
     def counted(self, record: Record) -> Record:
         """A stored record with the accesses that are not written yet; a closed version has none."""
         accesses, last_at = self.accesses.pending(record.id)
-        if not accesses or record.recorded_until is not None:
+        if not accesses or record.recorded_until is not None or to_datetime(last_at) < record.created_at:
             return record
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 

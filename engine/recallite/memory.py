@@ -17,6 +17,7 @@ from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import (
+    DEFAULT_IMPORTANCE,
     ON_EXISTING,
     Changes,
     Expiry,
@@ -203,7 +204,7 @@ class Memory:
         scope: str = "/",
         kind: str = "memory",
         tags: Sequence[str] = (),
-        importance: float = 0.5,
+        importance: float = DEFAULT_IMPORTANCE,
         metadata: dict[str, Any] | None = None,
         context: str | None = None,
         source: str | None = None,

@@ -17,6 +17,7 @@ import recallite
 from recallite.agents.sessions import plain_text
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.authority import authority_of_role, speaking_as
+from recallite.model.checks import number_of
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
@@ -415,11 +416,10 @@ def _comparisons(field: str, value: object) -> Iterator[dict[str, Any]]:
 
 def check_search(*, threshold: object = None, top_k: object = None) -> None:
     """Refuse what is no threshold or no number of results."""
-    if threshold is not None and (
-        isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1
-    ):
+    least, count = number_of(threshold), number_of(top_k)
+    if threshold is not None and (least is None or not 0 <= least <= 1):
         raise InvalidInput(f"Invalid threshold: {shown(threshold)}. Must be a number between 0 and 1 (inclusive).")
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
+    if not isinstance(count, int) or count < 0:
         raise InvalidInput(f"Invalid top_k: {shown(top_k)}. Must be a non-negative integer.")
 
 

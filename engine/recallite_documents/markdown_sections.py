@@ -17,9 +17,12 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
+from recallite.recall.snippets import cut_snippet, highlight
 from recallite_documents.front_matter import front_matter_span
 
 _SEGMENT_CHARS = 262_144
+# The characters of a chunk that are looked at for the section that matches.
+_MATCH_CHARS = 200
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
 _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
@@ -264,3 +267,19 @@ def _plain(heading: str) -> str:
             if token.type != "html_inline"
         )
     return " ".join(heading.split())
+
+
+def cited_headings(text: str, headings: Sequence[str], query: str) -> tuple[str, ...]:
+    """The headings above what matches a query in a chunk, which has several sections where small ones were joined.
+
+    `headings` are those that it is stored under: of its largest section.
+    """
+    stored = tuple(headings)
+    if not (text.startswith("#") or "\n#" in text) or not highlight(text, query):
+        return stored
+    sections = [section for section in markdown_sections(text, LineStarts(text), 0) if section.blocks]
+    # The path within the chunk to the section that it is stored under, if that begins in it.
+    own = next((section.headings for section in sections if section.headings[-1:] == stored[-1:]), None)
+    line = cut_snippet(text, query, _MATCH_CHARS).line
+    begun = [section.headings for section in sections if section.blocks[0].first <= line]
+    return stored if own is None or not begun else stored[: len(stored) - len(own)] + begun[-1]

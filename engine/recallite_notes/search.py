@@ -31,7 +31,7 @@ from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.questions import read_question
 from recallite.text.words import STOP_TERMS, tokenize
-from recallite_documents.markdown_sections import LineStarts, markdown_sections
+from recallite_documents.markdown_sections import cited_headings
 from recallite_notes.config import HybridConfig, QueryConfig, WorkspaceConfig
 from recallite_notes.note_files import age_days, source_label
 
@@ -41,8 +41,6 @@ MIN_CONFIDENCE = Profile().gap_confidence
 """The default threshold: what keeps 95 % of right answers, whatever the strategy; of a small index it is higher."""
 # A passage of at least this share of the threshold is weak, but may answer.
 _WEAK_SHARE, _MOST_WEAK = 1 / 3, 3
-# The characters of a chunk that are looked at for the section that matches.
-_MATCH_CHARS = 200
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -290,20 +288,9 @@ def _result(row: RawSearchRow, query: str, max_chars: int) -> SearchResult:
     return SearchResult(
         path=row.path, start_line=row.start_line, end_line=row.end_line, score=row.score, snippet=snippet.text,
         source=row.source, vector_score=row.vector_score, text_score=row.text_score, text=row.text,
-        headings=_cited(row, query), id=row.chunk_id, snippet_line=snippet_line, confidence=row.confidence,
+        headings=cited_headings(row.text, row.headings, query), id=row.chunk_id, snippet_line=snippet_line,
+        confidence=row.confidence,
     )  # fmt: skip
-
-
-def _cited(row: RawSearchRow, query: str) -> tuple[str, ...]:
-    """The headings above what matches in a chunk, which has several sections where small ones were joined."""
-    if not (row.text.startswith("#") or "\n#" in row.text):
-        return row.headings
-    sections = [section for section in markdown_sections(row.text, LineStarts(row.text), 0) if section.blocks]
-    # The path within the chunk to the section that it is stored under, if that begins in it.
-    own = next((section.headings for section in sections if section.headings[-1:] == row.headings[-1:]), None)
-    line = cut_snippet(row.text, query, _MATCH_CHARS).line
-    begun = [section.headings for section in sections if section.blocks[0].first <= line]
-    return row.headings if own is None or not begun else row.headings[: len(row.headings) - len(own)] + begun[-1]
 
 
 # The setting that an argument replaces: its section of QueryConfig ("" is itself), and its name there.

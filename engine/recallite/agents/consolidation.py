@@ -13,7 +13,7 @@ from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model import checks
 from recallite.model.authority import rank_of
-from recallite.model.records import NewRecord, Record, as_seen
+from recallite.model.records import DEFAULT_IMPORTANCE, NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle, Service
 from recallite.remember.write import Batch, write_rows
@@ -42,7 +42,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     """A lasting fact, and the ids of the episodes that support it."""
 
     content: str
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     episodes: tuple[str, ...] = ()
 

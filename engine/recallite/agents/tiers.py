@@ -19,7 +19,7 @@ from recallite.agents.sessions import Snapshot, SnapshotFields, SnapshotService,
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import Filter, FilterFields
-from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_seen
+from recallite.model.records import DEFAULT_IMPORTANCE, Hits, NewRecord, Record, RecordFields, as_seen
 from recallite.model.settings import WritePolicy
 from recallite.plugin import AGENT_SCOPES, Service
 from recallite.recall.request import RecallOptions
@@ -205,7 +205,7 @@ class Procedure(Struct, frozen=True, kw_only=True):
     success_rate: float = FIRST_RATE
     use_count: int = 0
     success_count: int = 0
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     agent: str | None = None
     scope: str = "/"
     created_at: datetime
@@ -235,7 +235,7 @@ class Procedures(Tier[Procedure]):
         pattern: str = "",
         tags: Sequence[str] = (),
         success_rate: float | None = None,
-        importance: float = 0.5,
+        importance: float = DEFAULT_IMPORTANCE,
         agent: str | None = None,
     ) -> Procedure:
         """Store a procedure; one of the same name in the same scope is updated and keeps its counts.

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from recallite.agents.tiers import Check, Episodes, Semantic, check_amount
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
-from recallite.model.records import Record
+from recallite.model.records import DEFAULT_IMPORTANCE, Record
 from recallite.plugin import EngineHandle, Service
 from recallite.remember.prepare import uuid7
 from recallite.store.sql.repository import stored_json
@@ -40,7 +40,7 @@ class WorkingItem(Struct, frozen=True, kw_only=True):
 
     id: str
     content: Any
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     added_at: datetime
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Working(Service):
             self._replace_state(state)
             return evicted
 
-    def add(self, item: object, *, importance: float = 0.5) -> Added:
+    def add(self, item: object, *, importance: float = DEFAULT_IMPORTANCE) -> Added:
         """Add a copy of an item, any JSON value. At capacity one item is evicted first and returned."""
         self._engine.store.check_usable()
         content = checks.check_json_copy(item, "item", MAX_ITEM_BYTES)

@@ -253,7 +253,7 @@ class Knowledge(Service):
         """Return the chunks that answer `query`, best first; options are those of `recall`, `where` among them.
 
         Each hit's `source` has path and lines; its metadata has that of the document, its id as `document`, and
-        `title`, `headings`, `page` (and `last_page`) and `chars` (the position of the chunk in the text).
+        `title`, `headings` (above what matches), `page` (and `last_page`) and `chars` (its position in the text).
         """
         hits = self._recall(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
@@ -264,8 +264,11 @@ class Knowledge(Service):
                 rows[scope, source] = reader.documents.find(within, source)
         for i, hit in enumerate(hits):
             row = None if hit.source is None else rows[hit.scope, hit.source.id]
-            if row is not None:
-                hits[i] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
+            metadata = {**hit.metadata, **({} if row is None else {"document": row.public_id})}
+            if "\n#" in hit.text and (headings := metadata.get("headings")):
+                cited = plugins.load("functions", "cited_headings")(hit.text, headings, hits.query)
+                metadata["headings"] = [*cited]
+            hits[i] = structs.replace(hit, metadata=metadata)
         return hits
 
     def context(

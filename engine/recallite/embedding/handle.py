@@ -20,9 +20,9 @@ from recallite.embedding.protocol import (
     ScriptReader,
     TokenEmbedder,
     embed_checked,
-    embed_document_tokens,
     embed_documents,
     embed_tokens_checked,
+    faults_of,
 )
 from recallite.errors import EmbedderError, RecalliteError
 from recallite.system.telemetry import logger
@@ -197,7 +197,8 @@ class EmbedderHandle:
         assert self._cache is not None
         if not self.stores_codes or self._cache.coder is None:
             return embed_documents(embedder, texts, contexts), ()
-        return embed_document_tokens(self._cache.coder, texts, contexts)
+        with faults_of(embedder):
+            return self._cache.coder.embed_document_tokens(texts, contexts)
 
     def unread(self, texts: Sequence[str], least_share: float) -> list[str | None]:
         """The reason why the embedder does not read each text; None for those of which it reads this share of letters.

@@ -169,7 +169,7 @@ def embed_documents(
     """
     check_contexts(texts, contexts)
     if isinstance(embedder, DocumentEmbedder):
-        with _faults_of(embedder):
+        with faults_of(embedder):
             return embedder.embed_documents(texts, contexts, on_progress)
     return embed_in_parts(embedder, texts, contexts, on_progress)
 
@@ -204,20 +204,11 @@ def embed_in_parts(
     return Embedded(vectors, np.array(owners, np.int64))
 
 
-def embed_document_tokens(
-    embedder: TokenEmbedder, texts: Sequence[str], contexts: Sequence[str | None]
-) -> tuple[Embedded, Sequence[bytes]]:
-    """`embed_documents`, and the codes of each part's tokens."""
-    plain: Any = embedder
-    with _faults_of(plain):
-        return embedder.embed_document_tokens(texts, contexts)
-
-
 def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     """`embedder.embed(texts)`, checked against the protocol: shape, finite, unit rows. Raises EmbedderError."""
     import numpy as np
 
-    with _faults_of(embedder):
+    with faults_of(embedder):
         vectors = np.asarray(embedder.embed(texts), np.float32)
     return _unit_rows(embedder, vectors, len(texts))
 
@@ -229,7 +220,7 @@ def embed_tokens_checked(
     import numpy as np
 
     plain: Any = embedder
-    with _faults_of(plain):
+    with faults_of(plain):
         rows, tokens = embedder.embed_query_tokens(texts)
         vectors = np.asarray(rows, np.float32)
         shapes = [(found.codes.shape, (len(found.places), -(-found.width // 64))) for found in tokens]
@@ -253,7 +244,7 @@ def _unit_rows(embedder: Embedder, vectors: NDArray[np.float32], count: int) -> 
 
 
 @contextmanager
-def _faults_of(embedder: Embedder) -> Iterator[None]:
+def faults_of(embedder: Embedder) -> Iterator[None]:
     """Raise any exception of the embedder's own as EmbedderError."""
     try:
         yield

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from recallite.embedding.protocol import Unread
 from recallite.errors import EmbedderError, RecalliteError
 from recallite.system.messages import fault_text
 from recallite.system.numerics import kernels
+from recallite.text.patterns import Cached
 from recallite.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -204,26 +205,7 @@ def choose_tokens(
     return [coded[begin:end] - start for begin, end, start in zip(bounds, bounds[1:], starts, strict=False)]
 
 
-Found = TypeVar("Found")
-
-_CACHED_WORDS = 32_768
-LONGEST_CACHED = 32
-
-
-class WordCache(dict[str, Found]):
-    """Cache of `find` for `most` words of at most 32 characters; thread-safe."""
-
-    def __init__(self, find: Callable[[str], Found], most: int) -> None:
-        super().__init__()
-        self._find, self._most = find, most
-
-    def __missing__(self, word: str) -> Found:
-        value = self._find(word)
-        if len(word) <= LONGEST_CACHED:
-            if len(self) >= self._most:
-                self.clear()
-            self[word] = value
-        return value
+_CACHED_WORDS, _LONGEST_CACHED = 32_768, 32
 
 
 def folded(text: str) -> str:
@@ -240,7 +222,7 @@ class WordIds:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self.words = WordCache(self._ids, _CACHED_WORDS)
+        self.words = Cached(self._ids, _CACHED_WORDS, _LONGEST_CACHED)
         self._long = TokenIds(tokenizer)
         self.informative = self._long.informative
 
@@ -263,7 +245,7 @@ class WordIds:
         whole = self._tokenizer.token_to_id(word) if word.isascii() else None
         if whole is not None:
             return [whole]
-        if len(word) > LONGEST_CACHED:
+        if len(word) > _LONGEST_CACHED:
             return [int(token) for token in self._long.encode([word])[0]]
         try:
             return list(self._tokenizer.encode(word, add_special_tokens=False).ids)
@@ -341,7 +323,7 @@ def _of_tokenizer(path: Path, bundled: bool) -> Measure:
             return range(0, len(word), _CHARS_PER_TOKEN)
         return _begins(tokenizer, word)
 
-    words = WordCache(begins_in_word, _CACHED_BEGINS)
+    words = Cached(begins_in_word, _CACHED_BEGINS, _LONGEST_CACHED)
 
     def begins_by_word(text: str) -> NDArray[np.int64]:
         # A tenth of the tokenizer's own time.

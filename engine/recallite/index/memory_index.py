@@ -432,18 +432,24 @@ class MemoryIndex:
             self.tokens.extend(added, reader.blocks.token_codes(added))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
-        """Read the frames of the rows that wait to be compared; returns whether there were any new ones."""
+        """Read the frames of those of some rows that wait to be compared.
+
+        Returns whether this may put some of the rows before others: only what says that it is over, or what two state.
+        """
         new = []
         for row_id in self.table.ids[rows].tolist():
             # Ten million records that came in batches are a thousand ranges, ascending.
             i = bisect_right(self.waiting, row_id, key=itemgetter(0)) - 1
             if i >= 0 and row_id <= self.waiting[i][1] and row_id not in self._frames_read:
                 new.append(row_id)
-        if new:
-            ids = np.array(new, dtype=np.int64)
-            self.table.put_frames(ids, reader.statements.frames(ids, of_texts=True))
-            self._frames_read.update(new)
-        return bool(new)
+        if not new:
+            return False
+        ids = np.array(new, dtype=np.int64)
+        self.table.put_frames(ids, reader.statements.frames(ids, of_texts=True))
+        self._frames_read.update(new)
+        stated = self.table.frames[rows, :, 0]
+        stated = stated[stated > 0]
+        return len(np.unique(stated)) < len(stated) or bool((stated == kernels.arguments.OVER).any())
 
     def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)

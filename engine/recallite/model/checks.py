@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -248,23 +249,31 @@ def check_agent(agent: object) -> str:
     return name
 
 
+def number_of(value: object) -> int | float | None:
+    """A number, of NumPy too, as a plain int or float; None for what is none, as a bool."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    with suppress(OverflowError):  # a fraction of more than 308 digits
+        return int(value) if isinstance(value, Integral) else float(value)
+    return None
+
+
 def check_unit(value: object, name: str) -> float:
     """A number in [0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+    number = number_of(value)
+    if number is None or not 0.0 <= number <= 1.0:
         raise InvalidInput(f"{name} is {shown(value)}: give a number from 0 to 1")
-    return float(value)
+    return float(number)
 
 
 def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> float:
     """A finite number of at least `minimum`."""
-    number = math.nan
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        with suppress(OverflowError):  # a whole number of more than 308 digits
-            number = float(value)
-    if not math.isfinite(number) or number < minimum:
-        floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
-        raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
-    return number
+    number = number_of(value)
+    with suppress(OverflowError):  # a whole number of more than 308 digits
+        if number is not None and math.isfinite(number) and number >= minimum:
+            return float(number)
+    floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
+    raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
 
 
 def check_flag(value: object, name: str) -> bool:
@@ -284,11 +293,12 @@ def check_choice(value: object, name: str, choices: Sequence[Choice]) -> Choice:
 
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2**62) -> int:
     """A whole number from `minimum` to `maximum`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+    number = number_of(value)
+    if not isinstance(number, int) or number < minimum:
         raise InvalidInput(f"{name} is {shown(value)}: give a whole number of at least {minimum}")
-    if value > maximum:
+    if number > maximum:
         raise InvalidInput(f"{name} is {shown(value)}: it is too large, at most {maximum:,}")
-    return value
+    return number
 
 
 def check_time(value: object, name: str) -> int | None:
@@ -392,11 +402,17 @@ def check_json(value: object, name: str, max_bytes: int) -> str:
     import json
 
     _check_json(value, name, 0)
-    text = json.dumps(value, ensure_ascii=False, default=dict)
+    text = json.dumps(value, ensure_ascii=False, default=json_value)
     size = len(text.encode())
     if size > max_bytes:
         raise InvalidInput(f"{name} has {size:,} bytes as JSON: the limit is {max_bytes:,}")
     return text
+
+
+def json_value(value: Any) -> object:
+    """What JSON has in place of a value that it does not know: a dict, or a plain number."""
+    number = number_of(value)
+    return dict(value) if number is None else number
 
 
 def _check_json(value: object, path: str, depth: int) -> None:
@@ -406,11 +422,11 @@ def _check_json(value: object, path: str, depth: int) -> None:
         return
     if isinstance(value, str):
         encodable(value, path)
-    elif isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
+    elif isinstance(number := number_of(value), int):
+        if not -(2**63) <= number < 2**63:
             raise InvalidInput(f"{path} is {shown(value)}: whole numbers have at most 64 bits; write it as a str")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
+    elif number is not None:
+        if not math.isfinite(number):
             raise InvalidInput(f"{path} is {value}: JSON has no such number")
     elif isinstance(value, Mapping):
         for key, item in value.items():

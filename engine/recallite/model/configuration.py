@@ -28,7 +28,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct, StructMeta, structs
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_path, plain_str
+from recallite.model.checks import check_path, number_of, plain_str
 from recallite.system.files import replacing
 from recallite.system.messages import shown
 
@@ -414,9 +414,11 @@ def _field(annotation: Any, default: Any, doc: str) -> Field:
 
 def _check(kind: Any, allowed: str, value: Any, name: str) -> Any:
     """The value, if it is of a type: a number as it was given, since 30 stays 30 in what is printed and saved."""
+    if (number := number_of(value)) is not None:  # msgspec takes none of NumPy
+        value = number
     plain: Any = value
-    if isinstance(value, str | float):  # msgspec takes no subclass, as of NumPy
-        plain = plain_str(value) if isinstance(value, str) else float(value)
+    if isinstance(value, str):
+        plain = plain_str(value)
     elif isinstance(value, list | tuple):
         plain = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in value]
     try:

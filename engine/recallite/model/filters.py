@@ -159,10 +159,9 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
         return None
     if field == "authority":
         return rank_of(check_authority(value, path))
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
+    number = int(value) if isinstance(value, bool) else checks.number_of(value)
+    if number is not None and (-(2**63) <= number < 2**63 if isinstance(number, int) else math.isfinite(number)):
+        return number
     if isinstance(value, str) and _storable(value):
         return checks.plain_str(value)
     raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")

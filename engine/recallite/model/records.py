@@ -59,6 +59,10 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…")
 
 
+DEFAULT_IMPORTANCE = 0.5
+"""The importance of a memory that was given none."""
+
+
 class NewRecord(Struct, frozen=True):
     """A memory to be stored: what `remember` takes by name, and what is rarer.
 
@@ -78,7 +82,7 @@ class NewRecord(Struct, frozen=True):
     scope: str = "/"
     kind: str = "memory"
     tags: Sequence[str] = ()
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     metadata: dict[str, Any] | None = None
     context: str | None = None
     topic: str | None = None
@@ -197,7 +201,7 @@ class Record(Plain, frozen=True, kw_only=True):
     scope: str = "/"
     context: str | None = None
     tags: tuple[str, ...] = ()
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     base_importance: float | None = None
     pinned: bool = False
     authority: Authority = "user"
@@ -298,7 +302,7 @@ class Hit(Plain, frozen=True, kw_only=True):
     scope: str = "/"
     context: str | None = None
     tags: tuple[str, ...] = ()
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     created_at: datetime
     valid_from: datetime | None = None
     valid_until: datetime | None = None

@@ -244,10 +244,10 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
     """Return the row id of the version at this index of the history, or that was current at this time."""
     last = len(ids) - 1
-    if isinstance(version, int) and not isinstance(version, bool):
-        if not -len(ids) <= version <= last:
+    if isinstance(number := checks.number_of(version), int):
+        if not -len(ids) <= number <= last:
             raise InvalidInput(f"version is {shown(version)}: history has the versions 0 to {last}")
-        i = version % len(ids)
+        i = number % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
         stood = [i for i, record in enumerate(versions) if was_current(record, moment)]

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from heapq import nlargest
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +31,7 @@ from recallite.remember.relations import (
 from recallite.store.columns import Row, RowColumns, stated_at
 from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
 from recallite.store.sql.relations import Judgement, LinkRow, Supersession
+from recallite.store.sql.repository import NEVER
 from recallite.store.transaction import Reader, Writer
 from recallite.system.turnstile import paced
 from recallite.text.standing import standing_of_each
@@ -65,6 +64,9 @@ _AT_ONCE = 256
 _PairKey: TypeAlias = tuple[str, str, str, str, bool, frozenset[str]]
 Verdicts: TypeAlias = dict[_PairKey, Verdict]
 """Verdicts on pairs, which depend on nothing but the pair and the policy."""
+# The index of the last row that has a key, and those before it: the garbage collector does not traverse tuples of
+# numbers, as it would a list for each key.
+_Holders: TypeAlias = "tuple[int, _Holders] | None"
 
 
 ONE_TOPIC = Verdict("supersedes", 0.85, "one topic")
@@ -127,8 +129,8 @@ class Detection:
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        # The indices of the rows read, ascending, by scope, kind and authority, then by key; and of the rows written.
-        self._by_key: dict[tuple[str, str, int], dict[int, list[int]]] = {}
+        # The indices of the rows read, by scope, kind and authority, then by key; and of the rows written.
+        self._by_key: dict[tuple[str, str, int], dict[int, _Holders]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
         # The rows of the block that was read last which may change others.
@@ -138,16 +140,15 @@ class Detection:
         self._formers: dict[bytes, list[Known]] = {}
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
-        # The times at which rows of this batch said records again, the times of texts before the present row, and the
-        # ids of the records that were said again since rows were judged ahead.
+        # The times at which rows of this batch said records again, and the ids of the records that were said again
+        # since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
-        self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
         # What was found for rows to come, and the index up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
-        # The records that the present row was compared with.
-        self._others: Sequence[Known] = ()
+        # What the present row was compared with.
+        self._present: _Compared | None = None
 
     def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
@@ -202,7 +203,7 @@ class Detection:
         """Yield what the row that was compared last was by: its keys, the stored records, the keys of all texts."""
         if (row := self._block.get(i)) is not None:
             yield from self._keys(row).sought
-            for other in (row, *self._others):
+            for other in (row, *(self._present.others if self._present else ())):
                 yield text_number(other)
                 if isinstance(other, StatementCandidate):
                     yield other.row_id
@@ -213,26 +214,40 @@ class Detection:
 
     def claim(self, known: Known) -> Claim:
         """Return the claim of a record, with the times at which its text was said before the present row."""
-        return Claim.of(known, self._told(known, self._before))
+        return Claim.of(known, self._told(known, self._present))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
-        return self._told(known, self._before)[-1]
+        return self._told(known, self._present)[-1]
 
-    def _told(self, known: Known, before: dict[str, set[int]]) -> tuple[int, ...]:
-        """Return all times at which a record was said, ascending, with some that the store does not have yet."""
+    def _told(self, known: Known, compared: _Compared | None, *, with_earlier: bool = True) -> tuple[int, ...]:
+        """Return all times at which a record was said, ascending; for one of a clock ahead when it was written."""
         told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
         further: Sequence[int]
         if isinstance(known, StatementCandidate):
             further = known.repeated_at
         else:
             further = [moment for moment, _ in known.repeated] if known.repeated else ()
-        again, earlier = self._again.get(known.public_id, ()), before.get(known.public_id, ())
-        return tuple(sorted({told_at, *further, *again, *earlier})) if further or again or earlier else (told_at,)
+        again = self._again.get(known.public_id, ())
+        earlier = compared.times.get(known.public_id, ()) if compared is not None and with_earlier else ()
+        times = {told_at, *further, *again, *earlier}
+        if compared is not None and max(times) > self._now:
+            written_at = self._written_at(compared) - (known is not compared.row)
+            times = {moment if moment <= self._now else written_at for moment in times}
+        return tuple(sorted(times))
+
+    def _written_at(self, compared: _Compared) -> int:
+        """Return when a row was written; if its clock was ahead, before what was written since, as the row ids tell."""
+        row = compared.row
+        if row.updated_at <= self._now:
+            return row.updated_at
+        row_id = self._writer.records.find_ids([row.public_id], "/").get(row.public_id, NEVER)
+        since = [other for other in compared.others if isinstance(other, StatementCandidate) and other.row_id > row_id]
+        return min([self._now, *(max(other.created_at, other.recorded_from) - 1 for other in since)])
 
     def said_again(self, known: Known, row: Row) -> None:
         """Compare rows with a record as one that was said again whenever a row was."""
-        self._again.setdefault(known.public_id, set()).update(self._told(row, self._before))
+        self._again.setdefault(known.public_id, set()).update(self._told(row, self._present))
         self._told_again.add(known.public_id)
 
     def superseded(self, known: Known) -> None:
@@ -284,7 +299,7 @@ class Detection:
             (stored,) = self._stored([row], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(i, row, stored, i)
             self._judge([compared])
-        self._before, self._others = compared.times, compared.others
+        self._present = compared
         return compared.relations
 
     def _read(self, i: int) -> None:
@@ -307,7 +322,7 @@ class Detection:
             self._authorities.add(row.authority)
             by_key = self._by_key.setdefault((row.scope, row.kind, row.authority), {})
             for key in self._keys(row).stored:
-                by_key.setdefault(key, []).append(earlier)
+                by_key[key] = earlier, by_key.get(key)
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, row: Row, stored: Sequence[StatementCandidate], done: int) -> _Compared:
@@ -319,7 +334,7 @@ class Detection:
         ranked: list[tuple[int, int, Known]] = []
         for authority in self._authorities:
             shared = self._shared(i, row, authority, done)
-            for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
+            for weight, earlier in sorted(zip(shared.values(), shared, strict=True), reverse=True)[: 2 * _MOST]:
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
                     ranked.append((weight, earlier, other))
@@ -347,18 +362,16 @@ class Detection:
         shared: dict[int, int] = {}
         by_key = self._by_key.get((row.scope, row.kind, authority), {})
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            holders = by_key.get(key)
-            if holders is None or holders[0] >= i:
-                continue
-            before = (
-                earlier
-                for earlier in reversed(holders)
-                if earlier < i
-                and (earlier >= done or earlier in written)
-                and self._rows[earlier].public_id not in self._superseded
-            )
-            for earlier in islice(before, _MOST_OF_A_KEY):
-                shared[earlier] = shared.get(earlier, 0) + weight
+            holders, left = by_key.get(key), _MOST_OF_A_KEY
+            while holders is not None and left:
+                earlier, holders = holders
+                if (
+                    earlier < i
+                    and (earlier >= done or earlier in written)
+                    and self._rows[earlier].public_id not in self._superseded
+                ):
+                    shared[earlier] = shared.get(earlier, 0) + weight
+                    left -= 1
         return shared
 
     def _judge(self, rows: Sequence[_Compared]) -> None:
@@ -386,8 +399,8 @@ class Detection:
         judged: list[tuple[_Compared, Known, _PairKey]] = []
         unknown: dict[_PairKey, Pair] = {}
         for compared, other, ways in paced(near):
-            told_at = compared.told_at = compared.told_at or self._told(compared.row, compared.times)
-            other_told_at = self._told(other, compared.times)
+            told_at = compared.told_at = compared.told_at or self._told(compared.row, compared)
+            other_told_at = self._told(other, compared)
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
             later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
             both_ways = apart and later[0] <= earlier[-1]
@@ -427,7 +440,7 @@ class Detection:
 
     def _cosine_of_topic(self, compared: _Compared, other: Known) -> float | None:
         """The least cosine at which two that hold beside each other are of one topic."""
-        old, new = sorted((compared.row, other), key=lambda known: self._told(known, compared.times))
+        old, new = sorted((compared.row, other), key=lambda known: self._told(known, compared))
         return cosine_of_one_topic(
             statement_of(new.text, new.context), statement_of(old.text, old.context), self._several
         )
@@ -459,7 +472,9 @@ class Detection:
                         other.context, other.authority, other.topic, other.metadata,
                     )  # fmt: skip
                     if same and known.public_id != other.public_id:
-                        compared.times.setdefault(known.public_id, set()).update(self._told(other, {}))
+                        compared.times.setdefault(known.public_id, set()).update(
+                            self._told(other, compared, with_earlier=False)
+                        )
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair where both texts were embedded in one part."""
@@ -503,14 +518,15 @@ class Detection:
         return effects
 
 
-def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
+def holds_instead_from(new: Known, old: Known, now: int, again: int = 0) -> int:
     """The time from which one record holds instead of another; `again`: said again then.
 
     A future date in its text is when the change happens. If the old text names a date too, a date replaces a date: "The
-    exam is on 5 May", not on the 4th. What is said again holds from then on.
+    exam is on 5 May", not on the 4th. What is said again holds from then on. What a clock ahead has written has begun.
     """
     dated = new.valid_resolved and not old.valid_resolved
-    return max(new.begins_at, old.begins_at, again, (new.valid_from or 0) if dated else 0)
+    begun = [min(one.begins_at, now) if one.begins_at == one.created_at else one.begins_at for one in (new, old)]
+    return max(*begun, again, (new.valid_from or 0) if dated else 0)
 
 
 class TextDetection(Detection):
@@ -655,10 +671,10 @@ class Effects:
         assert self.writer is not None
         rows = []
         for old, new, relation, again in self._superseded:
-            known_from = max(new.recorded_from, old.recorded_from, again)
+            known_from = max(min(max(new.recorded_from, old.recorded_from), self._now), again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
             certain = verdict.certain or verdict.outcome == "same"
-            holds_from = holds_instead_from(new, old, again)
+            holds_from = holds_instead_from(new, old, self._now, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
         self.writer.supersessions.put(rows)

@@ -12,7 +12,7 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_metadata, check_name, join_scopes, now_us, to_datetime
 from recallite.model.filters import CHUNK_KIND
-from recallite.model.records import NewRecord
+from recallite.model.records import DEFAULT_IMPORTANCE, NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, metadata_json, prepare_all, uuid7
@@ -59,7 +59,7 @@ class NewDocument(Struct, kw_only=True):
     problem: str | None = None
     chunks: list[NewChunk]
     created_at: int
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     tags: tuple[str, ...] = ()
     renamed_from: str | None = None
 

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -352,8 +353,8 @@ class _Ahead:
         self._effects: dict[int, Effects] = {}
         # Row ids from here on are compared in the step: with those of a chain that the record here is put into.
         self._begin, self._end = first.first_id, first.last_id + 1
-        # The records that were compared by each key, and with each record; and those which others' writes concern.
-        self._by_basis: dict[int, list[int]] = {}
+        # What each record was compared by, and those which others' writes concern.
+        self._bases: dict[int, tuple[int, ...]] = {}
         self._concerned: set[int] = set()
         rows, policy = _waiting_rows(reader, first)
         self._rows = rows
@@ -376,8 +377,7 @@ class _Ahead:
                 self._effects[row_id] = new_effects(None)
                 self._effects[row_id].add(row, detected._replace(successors=()))
             detection.wrote(i)
-            for basis in detection.basis(i):
-                self._by_basis.setdefault(basis, []).append(row_id)
+            self._bases[row_id] = tuple(detection.basis(i))
         self._forms: list[StatementForm | None] = [*paced(reader.statements.forms(self._stored))]
 
     def next(self, writer: Writer, ids: range) -> tuple[range, bool]:
@@ -392,6 +392,15 @@ class _Ahead:
         if ids.start in self._concerned:
             return ids[:1], False
         return range(ids.start, min([ids.stop, self._end, *self._concerned.intersection(ids)])), True
+
+    @cached_property
+    def _by_basis(self) -> dict[int, list[int]]:
+        """The records that were compared by each key, and with each record."""
+        by_basis: dict[int, list[int]] = {}
+        for row_id, bases in self._bases.items():
+            for basis in bases:
+                by_basis.setdefault(basis, []).append(row_id)
+        return by_basis
 
     def _heed(self, writer: Writer, commit: Commit, occurrence: int) -> None:
         """Note which records may be concerned by what others have written since."""

@@ -422,7 +422,7 @@ def uuid7s(count: int) -> list[str]:
 
 _ID_BYTES = 16
 _TIMES = ("created_at", "valid_from", "valid_until")
-_encode = msgspec.json.Encoder(order="sorted").encode
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=checks.json_value).encode
 
 
 def content_id(record: NewRecord, base: str = "/") -> str:
@@ -433,8 +433,8 @@ def content_id(record: NewRecord, base: str = "/") -> str:
     """
     fields: dict[str, Any] = {name: getattr(record, name) for name in _FIELDS if name not in ("id", "vector")}
     fields["scope"] = join_scopes(base, record.scope) or "/"
-    if isinstance(record.importance, int):
-        fields["importance"] = float(record.importance)
+    if (importance := checks.number_of(record.importance)) is not None:
+        fields["importance"] = float(importance)
     for name in _TIMES:
         fields[name] = check_time(fields[name], name)
     fields["expires_at"] = check_life(record.expires_at) or check_time(record.expires_at, "expires_at")

@@ -281,12 +281,13 @@ def put_in_place(
         if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
-                known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
+                known = min(max(new.recorded_from, old.recorded_from), now) if known_from is None else known_from
                 row = Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, certain, by_rule)
                 rows.append(row)
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
-        if row.holds_from < old.begins_at:
+        # A record that a clock ahead of ours has written begins no later than now.
+        if row.holds_from < old.begins_at and old.recorded_from <= now:
             raise InvalidInput(
                 f"{new.public_id} holds from {_iso(row.holds_from)} and {old.public_id} only from "
                 f"{_iso(old.begins_at)}: what began later cannot be superseded by what began before; swap them, or "

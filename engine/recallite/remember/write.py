@@ -24,7 +24,7 @@ from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import authority_of
 from recallite.model.checks import check_vectors, now_us, to_datetime
-from recallite.model.records import Contradiction, Link, NewRecord, OnExisting, Outcome, Record
+from recallite.model.records import DEFAULT_IMPORTANCE, Contradiction, Link, NewRecord, OnExisting, Outcome, Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.change import replace_record
 from recallite.remember.detection import (
@@ -419,9 +419,8 @@ class Batch:
             topic, cosine = self._said_to_have_changed(row, detected)
             merges = topic is not None
         if topic is not None and merges:
-            # A text older than the current one goes into the history; no record dated in the future is newer than now.
-            older = row.recorded_from < min(topic.recorded_from, self._now)
-            keep = older or self._keeps_text(topic) or topic.content_hash == row.content_hash
+            # A text older than the current one goes into the history.
+            keep = self._is_older(row, topic) or self._keeps_text(topic) or topic.content_hash == row.content_hash
             return Decision(i, "merged" if keep else "replaced", topic, cosine, self._linked(topic, matches))
         if topic is not None and row.topic is None:
             row.topic = self._rows.topic[i] = topic.topic
@@ -444,9 +443,13 @@ class Batch:
         if row.topic is not None or row.named or len(detected.superseded) != 1 or detected.successors:
             return None, None
         other, verdict, cosine = detected.superseded[0]
-        if not verdict.certain or verdict.reason == BY_FORM or holds_instead_from(row, other) > self._now:
+        if not verdict.certain or verdict.reason == BY_FORM or holds_instead_from(row, other, self._now) > self._now:
             return None, None
         return None if self._candidates is None else self._candidates.of(other), cosine
+
+    def _is_older(self, row: Row, than: CurrentRecord) -> bool:
+        """Whether a row was said before a record; one dated after now, by a clock ahead, was written before it."""
+        return row.recorded_from < (than.recorded_from if than.recorded_from <= self._now else row.updated_at)
 
     def _keeps_text(self, candidate: CurrentRecord) -> bool:
         """Whether the text that a record has goes into its history when it gets another."""
@@ -487,7 +490,7 @@ class Batch:
         keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
         embedder = None if same else embedder_of(self._writer, self._identity, row)
-        if row.recorded_from < min(candidate.recorded_from, self._now):
+        if self._is_older(row, candidate):
             if keep and not same:
                 records.insert_earlier(candidate.row_id, row, embedder)
             return
@@ -499,9 +502,9 @@ class Batch:
             "valid_resolved": row.valid_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
         }  # fmt: skip
         given = {
-            "importance": row.importance != 0.5, "metadata": row.metadata is not None, "pinned": row.pinned,
-            "authority": row.authority != candidate.authority, "source": row.source is not None,
-            "position": row.source is not None,
+            "importance": row.importance != DEFAULT_IMPORTANCE, "metadata": row.metadata is not None,
+            "pinned": row.pinned, "authority": row.authority != candidate.authority,
+            "source": row.source is not None, "position": row.source is not None,
         }  # fmt: skip
         columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
         records.change_columns(candidate.row_id, columns, row.tags or None)

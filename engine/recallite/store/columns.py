@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overloa
 import numpy as np
 from msgspec import Struct
 
-from recallite.model.records import EmbeddingState, Standing
+from recallite.model.records import DEFAULT_IMPORTANCE, EmbeddingState, Standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,15 +40,15 @@ class Words(Struct, frozen=True):
     counts: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
-    def of(self, texts: Sequence[int] | None) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-        """`indices`, `counts` and `offsets` of these texts only; of all for None."""
-        if texts is None:
-            return self.indices, self.counts, self.offsets
+    def of(self, texts: Sequence[int]) -> Words:
+        """The words of these texts only."""
         rows = np.asarray(texts, np.int64)
         begins, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-        return self.indices[entries], self.counts[entries], offsets
+        used, indices = np.unique(self.indices[entries], return_inverse=True)
+        vocabulary = [*map(self.vocabulary.__getitem__, used.tolist())]
+        return Words(vocabulary, indices.astype(np.int32), self.counts[entries], offsets)
 
 
 class StatementForm(Struct, frozen=True):
@@ -98,7 +98,7 @@ class Row(Struct, kw_only=True, gc=False):
     scope: str
     text: str
     context: str | None = None
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     base_importance: float | None = None
     pinned: bool = False
     # The rank of who said it, as `model.authority` has it.

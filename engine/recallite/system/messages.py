@@ -127,14 +127,14 @@ def check_open_files(fault: OSError) -> None:
 class Deferred:
     """Stands for a module; for a type checker the module itself is imported in its place."""
 
-    __slots__ = ("_name",)
-
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            return getattr(import_module(self._name), attribute)
+            value = getattr(import_module(self._name), attribute)
         except OSError as fault:
             check_open_files(fault)
             raise
+        setattr(self, attribute, value)  # found without this function from now on
+        return value

@@ -56,7 +56,10 @@ def read_tables(module: str) -> dict[str, str]:
 
 
 class Cached(dict[str, T], Generic[T]):
-    """What a function makes of each text, computed on first use; emptied when it has `most`, none of long texts."""
+    """What a function makes of each text, computed on first use; emptied when it has `most`, none of long texts.
+
+    Thread-safe: what two threads compute at once is the same.
+    """
 
     def __init__(self, read: Callable[[str], T], most: int, longest: int = 64) -> None:
         self._read, self._most, self._longest = read, most, longest

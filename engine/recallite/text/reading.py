@@ -47,10 +47,14 @@ _LEAST_LETTERS = 3
 
 def word_counts(words: Sequence[str], context: str | None, tags: Iterable[str]) -> dict[str, int]:
     """The byte of each word of a record with these `written_words` in context and text."""
-    written, tagged = Counter(words), Counter([term for tag in tags for term in name_terms(tag)])
+    written, tagged = Counter(words), Counter(chain.from_iterable(map(name_terms, tags)))
     counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
-    counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
-    return counts | {word: counts[word] | NAME for word in (name_words(context) if context is not None else ())}
+    for word, count in tagged.items():
+        if word not in written:
+            counts[word] = min(count, MOST) | TAG_ONLY
+    for word in () if context is None else name_words(context):
+        counts[word] |= NAME
+    return counts
 
 
 def written_words(text: str, context: str | None) -> list[str]:

@@ -8,7 +8,7 @@ that it was trained on (`benchmarks/training/standing.py`), and prefers precisio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, chain, filterfalse, groupby, islice, pairwise
 from pathlib import Path
@@ -128,7 +128,7 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
     return standing_of_each([(kind, text, context)])[0]
 
 
-def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
+def standing_of_each(records: Iterable[tuple[str, str, str | None]]) -> list[Standing | None]:
     """Classify records as `standing_of` does."""
     return standing_of_texts(_asked(records))
 
@@ -167,7 +167,7 @@ def take_standing(records: Sequence[tuple[str, str, str | None]], standing: Sequ
     _known[0] = known | {"": None} if len(_known[0]) + len(known) > _MOST_KNOWN else _known[0] | known | {"": None}
 
 
-def _asked(records: Sequence[tuple[str, str, str | None]]) -> list[str]:
+def _asked(records: Iterable[tuple[str, str, str | None]]) -> list[str]:
     """The texts of records that may be standing; of others, none."""
     return [
         text

@@ -144,9 +144,10 @@ _english = _PerThread()
 
 def tokenize(text: str) -> list[str]:
     """The index terms of `text`, in order, repeats kept. Never raises; a text without words gives []."""
-    text = foldable(text)
     if not text.isascii():
-        return list(chain.from_iterable(map(_chunk_terms, text.split())))
+        text = foldable(text)
+        if not text.isascii():
+            return list(chain.from_iterable(map(_chunk_terms, text.split())))
     # Ends of clauses are removed first, so that the cache has each word once, not once per punctuation mark.
     # Translating bytes takes a third of the time of translating a str.
     plain = text.encode().translate(ASCII_FOLDS).decode()

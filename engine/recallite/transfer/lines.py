@@ -22,7 +22,7 @@ from msgspec import Struct
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.authority import AUTHORITIES, Authority, check_authority
 from recallite.model.checks import check_path, to_datetime
-from recallite.model.records import NewRecord, Record
+from recallite.model.records import DEFAULT_IMPORTANCE, NewRecord, Record
 from recallite.store.opening import is_file_of
 from recallite.system.files import new_file_mode, replacing
 from recallite.system.messages import shown
@@ -266,7 +266,7 @@ class RecordFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     id: str | None = None
     kind: str = "memory"
     tags: tuple[str, ...] | None = ()
-    importance: float = 0.5
+    importance: float = DEFAULT_IMPORTANCE
     base_importance: float | None = None
     pinned: bool = False
     authority: Authority | None = None

@@ -18,7 +18,7 @@ from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
 from recallite.plugin import engine_of
-from recallite.remember.prepare import as_record, prepare
+from recallite.remember.prepare import as_record, is_to_come, prepare
 from recallite.store.store import Progress
 from recallite.system.messages import install_command
 from recallite.system.turnstile import giving_way
@@ -35,8 +35,9 @@ _MAX_BATCH_CHARS = 8 << 20
 class ImportReport(Plain, frozen=True, kw_only=True):
     """The result of an import: memories stored, changed since an earlier import, and stored already.
 
-    `left_out` counts what is no memory there, by kind. `troubles` are what could not be taken, each with its place, and
-    at most 1,000; `troubles_total` counts all. Of a dry run the counts are of what an import would do.
+    `left_out` counts what is no memory there, by kind, and times to come. `troubles` are what could not be taken, each
+    with its place, and at most 1,000; `troubles_total` counts all. Of a dry run the counts are of what an import
+    would do.
     """
 
     created: int = 0
@@ -132,7 +133,7 @@ class Run:
             elif isinstance(entry, LeftOut):
                 self._left_out[entry.what] += entry.count
             elif isinstance(entry, FoundMemory):
-                id = self._id(entry.record.id or "")
+                entry, id = self._dated(entry), self._id(entry.record.id or "")
                 if id not in memories:
                     memories[id] = entry
                 elif not self._changes(entry) or _said(memories[id].record) == _said(entry.record):
@@ -142,6 +143,15 @@ class Run:
                     memories = {id: entry}
         self._store(memories)
         self._link([entry for entry in batch if isinstance(entry, FoundLink)])
+
+    def _dated(self, entry: FoundMemory) -> FoundMemory:
+        """A memory as of now if its source dates it later, as every import takes it."""
+        with suppress(InvalidInput):  # what is no time is refused, with its place, as it is written
+            created_at = checks.check_time(entry.record.created_at, "created_at")
+            if created_at is not None and is_to_come(created_at, checks.now_us()):
+                self._left_out["times to come"] += 1
+                return structs.replace(entry, record=structs.replace(entry.record, created_at=None))
+        return entry
 
     def _store(self, memories: Mapping[str, FoundMemory]) -> None:
         stored = self._memory.get(list(memories)) if memories else {}

@@ -120,28 +120,21 @@ class Lexicon(Repository):
             numbers.update(self.lookup([*missing]))
         return {word: numbers[word] for word in words if word in numbers}
 
-    def put(self, ids: Sequence[int], all_words: Words, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, adding new words: ids[i] gets those of text i, or of texts[i]."""
-        words, counts, offsets = all_words.of(texts)
+    def put(self, ids: Sequence[int], words: Words) -> None:
+        """Store the words of records, adding new words: ids[i] gets those of text i."""
         cache = self._tx.numbers
         stored = "SELECT value FROM meta WHERE key = 'lexicon_epoch'"
         epoch = self._tx.known("lexicon_epoch", lambda: int(self._execute(stored).get or 0))
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
-        # Only words of these texts are added: others of the vocabulary have the number 0 here.
-        vocabulary, used = all_words.vocabulary, None if texts is None else np.unique(words)
-        numbers = [*map(cache.written.get, vocabulary)]
-        missing = [i for i in (range(len(numbers)) if used is None else used.tolist()) if numbers[i] is None]
-        if missing:
-            sought = {*map(vocabulary.__getitem__, missing)}
+        if sought := {*words.vocabulary}.difference(cache.written):
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
                 known |= self._tx.add_names("term", "text", new) or self.lookup(new)
             cache.written.update(known)
-            for i in missing:
-                numbers[i] = known[vocabulary[i]]
-        lists = packed_lists(np.array([number or 0 for number in numbers], np.int32)[words], counts, offsets)
+        numbers = np.array([*map(cache.written.__getitem__, words.vocabulary)], np.int32)
+        lists = packed_lists(numbers[words.indices], words.counts, words.offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",
@@ -183,6 +176,8 @@ _CURRENT = "AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_a
 # be of another kind.
 _NEWEST_OF_A_KEY = 32
 _SPARE = 8
+_ID_BITS = 63
+_ANY_ID = (1 << _ID_BITS) - 1
 
 
 KeysOf = tuple[int, bytes]
@@ -419,11 +414,13 @@ class Statements(Repository):
         holders = self.listed.newest(wanted, _NEWEST_OF_A_KEY) if wanted else {}
         ranked, first, more = [], set[int](), set[int]()
         for keys in paced(stored):
+            # Weight and row id in one number: sorted as pairs, the candidates of a row took twice the time.
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
-                    shared[row_id] = shared.get(row_id, 0) + weight
-            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
+                    shared[row_id] = shared.get(row_id, row_id) + (weight << _ID_BITS)
+            numbers = sorted(shared.values(), reverse=True)[: limit + _SPARE]
+            best = [(number >> _ID_BITS, number & _ANY_ID) for number in numbers]
             ranked.append(best)
             first.update(map(_row_id, best[:limit]))
         current = self._open(first, _CURRENT, now)

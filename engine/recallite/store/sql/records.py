@@ -50,10 +50,11 @@ class Records(RecordReader):
         ids = self._tx.new_ids("record", len(columns.text))
         scopes = self._tx.scopes.intern({*columns.scope})
         scope_ids = [*map(scopes.__getitem__, columns.scope)]
-        placed = zip(scope_ids, columns.source, strict=True)
-        named = {(scope_id, source) for scope_id, source in placed if source is not None}
-        sources: dict[Any, int] = self._tx.scopes.intern_sources(named) if named else {}
-        source_ids = [*map(sources.get, zip(scope_ids, columns.source, strict=True))] if named else [None] * len(ids)
+        source_ids: list[int | None] = [None] * len(ids)
+        if columns.source.count(None) < len(ids):
+            placed = [*zip(scope_ids, columns.source, strict=True)]
+            sources = self._tx.scopes.intern_sources({(scope, name) for scope, name in placed if name is not None})
+            source_ids = [None if name is None else sources[scope, name] for scope, name in placed]
         self._insert_rows(ids, columns, scope_ids, source_ids)
         self._insert_derived(ids, columns, scope_ids)
         self._insert_vectors(ids, columns, embedder)
@@ -113,7 +114,8 @@ class Records(RecordReader):
 
         Records that wait to be compared get no statements: nothing is compared with them before their turn.
         """
-        self._tx.lexicon.put(stored.ids, derivation.words, derived)
+        words = derivation.words
+        self._tx.lexicon.put(stored.ids, words if derived is None else words.of(derived))
         indices = range(len(stored.ids)) if derived is None else derived
         standing = derivation.standing
         if any(standing):
@@ -149,7 +151,8 @@ class Records(RecordReader):
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
-        if refused := {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}:
+        if any(rows.refused):
+            refused = {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}
             self._tx.vectors.add_refusals(embedder.id, refused)
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
@@ -330,8 +333,10 @@ class Records(RecordReader):
         """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""
         self._execute_many(
             "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
-            "WHERE public_id = ?1 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
-            "count = access.count + excluded.count, accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
+            # One that was created since has the id of another, which was purged.
+            "WHERE public_id = ?1 AND recorded_until IS NULL AND created_at <= ?3 ON CONFLICT (record_id) "
+            "DO UPDATE SET count = access.count + excluded.count, "
+            "accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
             "THEN access.accessed_at ELSE excluded.accessed_at END",
             # In one order, so that two writers do not wait for each other.
             [(public_id, *access) for public_id, access in sorted(accesses.items())],

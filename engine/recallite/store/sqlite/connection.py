@@ -338,17 +338,6 @@ _LIMIT_PAGES = 16_000
 _LEAST_STEP_PAGES = 400
 
 
-class _Wal:
-    """The pages in the WAL after the last commit. It refers to nothing, as the connection refers to it."""
-
-    def __init__(self) -> None:
-        self.pages = 0
-
-    def committed(self, writer: apsw.Connection, name: str, pages: int) -> int:
-        self.pages = pages
-        return apsw.SQLITE_OK
-
-
 class Checkpoints:
     """The checkpoints of one store."""
 
@@ -358,7 +347,6 @@ class Checkpoints:
         self._may_copy: Callable[[apsw.Connection], bool] = lambda _: True
         self._background = Background("a checkpoint")
         self._paused = False
-        self._wal = _Wal()
         # The pages for which a checkpoint has been started.
         self._copied = 0
 
@@ -368,17 +356,20 @@ class Checkpoints:
         open_connection: Callable[[], apsw.Connection],
         may_copy: Callable[[apsw.Connection], bool],
     ) -> None:
-        """Have the commits of a writer counted, in which SQLite then makes no checkpoints any more.
+        """Take over from the commits of a writer, in which SQLite then makes no checkpoints any more.
 
         `open_connection` opens another connection like it, with the same key and durability; `may_copy` says whether
         a connection still has the files of the path.
         """
-        self._open, self._may_copy, self._wal, self._copied = open_connection, may_copy, _Wal(), 0
-        writer.set_wal_hook(self._wal.committed)
+        self._open, self._may_copy, self._copied = open_connection, may_copy, 0
+        writer.wal_autocheckpoint(0)
 
     def after_commit(self, writer: apsw.Connection) -> None:
         """Start a checkpoint where enough was committed. Call it outside a transaction; it raises nothing."""
-        pages = self._wal.pages
+        try:
+            pages, _ = writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        except apsw.Error:  # the commit after this one looks again
+            return
         if pages < self._copied:  # the WAL has begun again
             self._copied = 0
         step = max(_LEAST_STEP_PAGES, min(_STEP_PAGES, (_LIMIT_PAGES - pages) // 2))

@@ -30,7 +30,14 @@ from recallite.store.sqlite.connection import (
     sqlite_vec_version,
 )
 from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_file, salt_of, seal, unseal
-from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
+from recallite.store.sqlite.faults import (
+    is_unwritable,
+    only_readable,
+    raise_translated,
+    reading_failed,
+    removed,
+    translated,
+)
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
 from recallite.store.sqlite.maintenance import (
     BESIDE,
@@ -129,15 +136,17 @@ class SqliteStore(Store):
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
         background = wait and gives_way.get()
-        with self._entered(background=background), self._translated(self._writing()):
-            self.check_usable()
+        self._enter(background=background)
+        writer: SqliteTransaction | None = None
+        try:
+            writer = self._writing()  # refuses a store that was closed meanwhile
             if self.read_only:
                 raise only_readable(self.path)
             if self._depth:
-                with self._savepoint(self._writer.connection):
-                    yield self._writer
+                with self._savepoint(writer.connection):
+                    yield writer
                 return
-            writer = self._begin(wait=wait, background=background)
+            writer = self._begin(writer, wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
             thread = note_begin(locks=True)
@@ -167,6 +176,12 @@ class SqliteStore(Store):
                     self._turnstile.had_turn(time.monotonic() - began)
             self._check_stored(writer)
             self._checkpoints.after_commit(connection)
+        except BaseException as fault:
+            used = None if writer is None else writer.connection
+            raise_translated(fault, self.path, used, encrypted=self.key is not None)
+            raise
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _savepoint(self, connection: apsw.Connection) -> Iterator[None]:
@@ -194,21 +209,16 @@ class SqliteStore(Store):
                 "it again"
             )
 
-    @contextmanager
-    def _entered(self, *, background: bool) -> Iterator[None]:
-        """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
+    def _enter(self, *, background: bool) -> None:
+        """Take the lock of this process's threads. Who has to wait for it goes before the background."""
         if background and not self.writing:
             while not self._lock.acquire(blocking=not self._turnstile.wait_until_free()):
                 time.sleep(_LONGEST_PAUSE_SECONDS)
         elif not self._lock.acquire(blocking=False):
             with self._turnstile.waiting():
                 self._lock.acquire()
-        try:
-            yield
-        finally:
-            self._lock.release()
 
-    def _begin(self, *, wait: bool, background: bool) -> SqliteTransaction:
+    def _begin(self, writer: SqliteTransaction, *, wait: bool, background: bool) -> SqliteTransaction:
         """The writer, with the write lock of the file at the path, which another may have replaced meanwhile.
 
         Who has to wait for the lock goes before what other processes do in the background.
@@ -216,7 +226,6 @@ class SqliteStore(Store):
         deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
         with ExitStack() as waiting:
             while True:
-                writer = self._writer
                 connection = writer.connection
                 connection.set_busy_timeout(0)
                 try:
@@ -235,7 +244,7 @@ class SqliteStore(Store):
                         self._turnstile.wait_until_free()
                     finally:
                         self._lock.acquire()
-                    self.check_usable()
+                    writer = self._writer  # others may have closed it, or opened the file again
                 else:
                     if pause == _FIRST_PAUSE_SECONDS:
                         waiting.enter_context(self._turnstile.waiting())
@@ -326,15 +335,15 @@ class SqliteStore(Store):
             "of sqlite3, only in another process"
         )
 
-    def _writing(self) -> apsw.Connection:
-        """The writer's connection, opened again where its files were removed or replaced."""
+    def _writing(self) -> SqliteTransaction:
+        """The connection that writes, opened again where its files were removed or replaced."""
         writer = self._writer
         # A program that closes the file with another SQLite library drops all locks of the process, as POSIX has it,
         # and removes the WAL as if nobody else had the file open.
         if not self._depth and self._held is not None and not self._held.usable(writer.connection):
             self._open_again()
             writer = self._writer
-        return writer.connection
+        return writer
 
     def _open_again(self) -> None:
         """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
@@ -492,7 +501,7 @@ class SqliteStore(Store):
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
         self.check_outside()
-        with self._lock, self._translated(self._writing()):
+        with self._lock, self._translated(self._writing().connection):
             self.check_usable()
             yield self._writer.connection
 
@@ -570,7 +579,7 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-        with self._lock, self._checkpoints.paused(), self._translated(self._writing()):
+        with self._lock, self._checkpoints.paused(), self._translated(self._writing().connection):
             self.check_usable()
             connection = self._writer.connection
             while self._idle:

@@ -89,6 +89,22 @@ class Instruction(Struct, frozen=True, gc=False):
         stems = {(role, stem) for role in self.roles for stem in self.stems(role)}
         return frozenset(stems | {("case", stem) for stem in self.case})
 
+    def marks(self) -> tuple[list[str], list[str]]:
+        """Names, as of the newer and as of the older of two: without one in common, `_compared` finds nothing."""
+        what, content = self.stems(""), self.content()
+        every = sorted(f"{role} {stem}" for role, stem in content)
+        same = [f"all {every or self.action}"]
+        if what:
+            same.append(f"on {sorted(what)}")
+        if self.stance == 1:
+            do = f"do {self.action} {sorted(self.case)}"
+            same.append(f"{do} on {sorted(what)}")
+            if self.action in _CHOOSING or any(word.kind in _EXACT for word in self.roles.get("", ())):
+                same.append(f"{do} by {[one for one in every if not one.startswith(' ')]}")
+        newer = [*(f"gone {stem}" for stem in self.gone), *(f"now {stem}" for stem in what)]
+        older = [*(f"gone {stem}" for _, stem in content), *(f"now {stem}" for stem in self.gone)]
+        return same + newer, same + older
+
 
 class _Record(Protocol):
     @property

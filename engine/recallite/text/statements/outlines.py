@@ -23,7 +23,7 @@ from recallite.text.statements.properties import NOT, USES, is_of_time, keys_of_
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
-_BITS = 509
+_BITS = 65_521
 
 
 class Outline(Struct, frozen=True, gc=False):
@@ -68,13 +68,17 @@ _Part: TypeAlias = tuple[str, int]
 
 def outline_of_statement(statement: Statement) -> Outline:
     """The outline of a statement."""
-    instructs = [("instructs", 1)] if instructions_of(statement.text) else []
+    newer: list[_Part] = []
+    older: list[_Part] = []
+    for instruction in instructions_of(statement.text):
+        ours, theirs = instruction.marks()
+        newer += [(mark, 1) for mark in ours]
+        older += [(mark, 1) for mark in theirs]
     if not statement.words:
-        bits = _bits(instructs) | {crc32(text_key(statement.text), 1) % _BITS}
-        return Outline(bits, bits)
+        text = frozenset((crc32(text_key(statement.text), 1) % _BITS,))
+        return Outline(_bits(newer) | text, _bits(older) | text)
     traits = traits_of(statement)
-    newer: list[_Part] = [(" ".join(traits.canon), 1), *instructs]
-    older = [*newer]
+    same = [(" ".join(traits.canon), 1)]
     replaceable = statement.whole and not statement.question
     frame = [word for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
     if not statement.clauses and frame:
@@ -82,26 +86,31 @@ def outline_of_statement(statement: Statement) -> Outline:
     if not (statement.whole and statement.clauses):
         terms = time_terms()
         frame = [word for word in frame if word.stem not in terms and (word.stem.isascii() or not is_of_time(word))]
-    same = _joined({word.key for word in frame}), 1
-    newer.append(same)
-    older.append(same)
+    same.append((_joined({word.key for word in frame}), 1))
+    if replaceable and len(statement.clauses) == 1:
+        clause = statement.clauses[0]
+        same.append((f"{clause.relation},{_joined(clause.every)}", _after(clause.subject)))
+    newer += same
+    older += same
     for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
         about = _after(one.subject - lx.SPEAKERS or one.subject)
         again, of_subject = _after({"again"}, about), ("", about - 1)
-        if relation.startswith("re"):
-            newer.append((relation[2:5], again))
         stated = one.roles.get("", ())
         keys = keys_of_words(stated)
-        newer.append((relation, about))
-        if relation == "use" and (clause.change or clause.stopped or clause.former):
-            newer.append(of_subject)  # compared with whatever else is said of it
+        # A command, and what "it" does, have no subject of which another text says otherwise.
+        if clause.change or clause.former or (one.subject and one.subject.isdisjoint(lx.UNRESOLVED)):
+            newer.append((relation, about))
+            if relation.startswith("re"):
+                newer.append((relation[2:5], again))
+            if relation == "use" and (clause.change or clause.stopped or clause.former):
+                newer.append(of_subject)  # compared with whatever else is said of it
+            if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
+                newer.append(("state", about))
+                older.append(("state", about))
         if clause.relation == "be":
             newer.append((_joined(clause.every), _after(clause.subject)))
             older.append((_joined(clause.subject), _after(clause.every)))
-        if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
-            newer.append(("state", about))
-            older.append(("state", about))
         if clause.gone:
             gone = keys_of_words(clause.gone)
             newer.append((gone[0], _FROM) if gone else _FROM_NOTHING)

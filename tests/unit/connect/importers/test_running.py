@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -148,3 +149,14 @@ def test_a_disk_that_fails_in_the_middle_of_a_file_is_reported_and_what_was_read
     assert [(trouble.path, trouble.reason) for trouble in done.troubles] == [
         ("memory.jsonl", "it cannot be read further: Input/output error")
     ]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_is_dated_later_than_now_is_taken_as_now_as_from_an_export(memory, tmp_path, dry_run):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"id": "a", "text": "one", "created_at": "2999-01-01"}\n{"id": "b", "text": "two"}\n')
+    mapping = {name: name for name in ("id", "text", "created_at")}
+    done = import_from(memory, "jsonl", path, mapping=mapping, dry_run=dry_run)
+    assert (done.created, done.troubles, done.left_out) == (2, (), {"times to come": 1})
+    assert import_from(memory, "jsonl", path, mapping=mapping, dry_run=dry_run).unchanged == (0 if dry_run else 2)
+    assert all(record.created_at <= datetime.now(UTC) for record in memory.list())

@@ -427,6 +427,19 @@ def test_the_bundled_model_finds_a_passage_by_meaning(embedded, folder):
     assert embedded.knowledge.search("Which seabirds does it know?")[0].metadata["headings"] == ["Use"]
 
 
+def test_a_passage_of_small_sections_is_cited_by_the_one_that_matches(memory):
+    long = " ".join(f"Shifts of word {number} cost gas in the machine." for number in range(30))
+    other = " ".join(f"Block {number} was mined by a pool of the valley." for number in range(60))
+    text = f"# Shifts\n\n## Abstract\n\nNative opcodes.\n\n## Motivation\n\n{long}\n\n## Blocks\n\n{other}\n"
+    memory.knowledge.ingest(text.encode(), name="eip.md")
+    cited = {
+        query: memory.knowledge.search(query, limit=1)[0].metadata["headings"]
+        for query in ("Which native opcodes?", "What do shifts of word 7 cost?")
+    }
+    assert [*cited.values()] == [["Shifts", "Abstract"], ["Shifts", "Motivation"]]
+    assert "## Shifts > Abstract (" in memory.knowledge.context("Which native opcodes?", limit=1)
+
+
 def test_the_same_awaited(tmp_path, folder):
     async def use():
         async with AsyncMemory(tmp_path / "m.db", embedder="none") as memory:

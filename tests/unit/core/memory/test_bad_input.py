@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,7 +14,9 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
+from recallite.remember.prepare import content_id
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, Foreign, state, unit
 
@@ -319,6 +322,27 @@ def test_metadata_is_a_copy_as_json_keeps_it(memory):
     assert memory.get(id).metadata == kept
     assert memory.update(id, metadata={"deep": MappingProxyType({})}).metadata == {"deep": {}}
     assert memory.semantic.add("a fact", metadata={"x": np.float64(1)}).metadata == {"x": 1.0}
+
+
+@pytest.mark.parametrize("type_", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.int64, np.uint64])
+def test_a_number_of_numpy_is_one_wherever_a_number_is(memory, type_):
+    one = type_(1)
+    record = memory.remember(NewRecord("a text", importance=one, metadata={"x": {"y": [one]}}))
+    assert (record.importance, record.metadata) == (1.0, {"x": {"y": [1]}})
+    assert memory.count(where={"importance": {"gte": one}}) == memory.count(where={"importance": {"in": [one]}}) == 1
+    assert memory.remember("a text", policy=WritePolicy(link_cosine=one)).id == record.id
+    assert json.loads(json.dumps(WritePolicy(link_cosine=one).to_dict()))["link_cosine"] == 1
+    assert content_id(NewRecord("a", importance=one)) == content_id(NewRecord("a", importance=1.0))
+    assert len(memory.recall("text", profile={"vector_weight": one})) == 1
+    if issubclass(type_, np.integer):
+        assert len(memory.list(limit=one)) == memory.remember(NewRecord("b", position=one)).position == 1
+        assert memory.update(record.id, text="another").id == memory.restore(record.id, type_(0)).id
+    for wrong in (type_(2), np.bool_(True), np.array([1])):
+        with pytest.raises(InvalidInput, match="importance"):
+            memory.update(record.id, importance=wrong)
+    if not issubclass(type_, np.integer):
+        with pytest.raises(InvalidInput, match="JSON has no such number"):
+            memory.update(record.id, metadata={"x": type_("nan")})
 
 
 def test_progress_that_cannot_be_called_is_refused_before_anything_is_stored(memory):

@@ -11,6 +11,7 @@ import pytest
 from recallite import Memory, copy_store
 from recallite.derivation import TextDerivation
 from recallite.model.settings import WritePolicy
+from recallite.recall import plan
 from recallite.remember import detection, pending
 from recallite.remember.pending import MANY
 from recallite.system.turnstile import StepSize
@@ -144,6 +145,22 @@ def test_recall_puts_first_what_holds_now_while_it_waits(memory):
     assert [hit.text for hit in memory.recall(question, limit=2, profile={"half_life_days": 0})] == [new, old]
     many = memory.recall_many([question, "plum jam"], limit=2, profile={"half_life_days": 0})
     assert [hit.text for hit in many[0]] == [new, old]
+
+
+def test_what_waits_is_ranked_again_only_if_it_may_change_places(memory, monkeypatch):
+    ranked: list[object] = []
+    call = plan.call
+
+    def noted(*arguments):
+        ranked.append(arguments)
+        return call(*arguments)
+
+    monkeypatch.setattr(plan, "call", noted)
+    paused(memory).remember_many(dated(["Dana lives in Oslo", *unrelated(), "Dana lives in Bergen"]))
+    memory.recall("plum jam")
+    assert len(ranked) == 1
+    memory.recall("Where does Dana live?")
+    assert len(ranked) == 3
 
 
 def test_another_process_goes_on(path):

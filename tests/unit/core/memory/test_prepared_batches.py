@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
@@ -63,6 +64,13 @@ def test_the_first_bad_item_of_a_batch_is_named():
         memory.remember_many(items)
     assert refused.value.position == 1
     assert "importance is 2" in str(refused.value)
+
+
+def test_what_is_not_given_to_remember_is_not_checked():
+    remembered = inspect.signature(Memory.remember).parameters
+    defaults = dict(zip(NewRecord.__struct_fields__[1:], NewRecord.__struct_defaults__, strict=True))
+    given = NewRecord("a note", **{name: remembered[name].default for name in defaults.keys() & remembered.keys()})
+    assert [*Arguments([given]).given] == ["text"]
 
 
 @pytest.mark.parametrize("item", [{"importance": 0.5}, {"text": "a", "words": 1}, 7, None])

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections import Counter
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -366,3 +370,66 @@ def test_records_of_which_none_is_current_any_more_wait_no_longer(memory):
     assert memory.store.stats().to_compare == len(ids)
     assert memory.store.catch_up() == len(ids)
     assert memory.store.stats().to_compare == 0
+
+
+# ── a clock that is ahead ──────────────────────────────────────────────────────────────────────────────────────────
+
+OLD, NEW = "The rent of the flat is 900 euros", "The rent of the flat is 950 euros now"
+FILLING = [f"There is a green crate {number}" for number in range(MANY)]
+
+
+@contextmanager
+def ahead():
+    real = time.time_ns
+    with mock.patch.object(time, "time_ns", side_effect=lambda: real() + 365 * 86_400 * 10**9):
+        yield
+
+
+@pytest.mark.parametrize("compared", ["ahead", "later"])
+@pytest.mark.parametrize("new", ["one", "many"])
+@pytest.mark.parametrize("old", ["one", "many"])
+def test_what_a_clock_ahead_has_dated_was_said_when_it_was_written(old, new, compared):
+    """However each is written, and with which clock what waits is compared."""
+    with Memory(":memory:", settings=PLAIN) as memory:
+        paused(memory)
+        for how, text, clock in ((old, OLD, ahead), (new, NEW, nullcontext)):
+            with clock():
+                memory.remember(text) if how == "one" else memory.remember_many([text, *FILLING])
+                if compared == "ahead" or text == NEW:
+                    memory.store.catch_up()
+        assert current(memory) == {(NEW, "user")}
+        memory.store.rebuild()
+        assert current(memory) == {(NEW, "user")}
+        assert memory.recall("What is the rent of the flat?", limit=1)[0].text == NEW
+        (former,) = (record for record in memory.list(limit=None, include_superseded=True) if record.text == OLD)
+        assert former.superseded_at < datetime.now(UTC)
+        assert memory.remember(OLD.replace("is", "is now")).superseded_by == ()
+        assert memory.store.verify().problems == ()
+
+
+def test_what_was_said_before_is_no_newer_for_a_clock_that_is_ahead():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        with ahead():
+            memory.remember(OLD.replace("is", "is now"))
+        memory.remember(NEW, created_at="2024-01-01")
+        assert [record.text for record in memory.list()] == [OLD.replace("is", "is now")]
+
+
+def test_who_says_what_a_memory_replaces_is_not_refused_for_a_clock_that_was_ahead():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        with ahead():
+            first, second = (memory.remember(f"The {of} is 900 euros") for of in ("rent", "fee"))
+        new = memory.remember(NewRecord("Nothing is paid", supersedes=[first.id]))
+        memory.supersede(second.id, new.id)
+        assert [record.text for record in memory.list()] == ["Nothing is paid"]
+
+
+def test_a_topic_gets_the_text_that_was_written_after_one_of_a_clock_ahead():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        policy = WritePolicy(merge_strategy="latest")
+        with ahead():
+            memory.remember(NewRecord("900 euros", topic="rent"), policy=policy)
+        memory.remember(NewRecord("950 euros", topic="rent"), policy=policy)
+        memory.remember(NewRecord("850 euros", topic="rent", created_at="2024-01-01"), policy=policy)
+        (record,) = memory.list()
+        assert (record.text, len(memory.history(record.id))) == ("950 euros", 3)

@@ -78,11 +78,12 @@ def test_a_few_texts_and_many_have_the_same_words():
 
 def test_the_words_of_some_texts_are_theirs():
     reading = read_texts([f"word{number} again again" for number in range(20)])
-    places, counts, offsets = Words(*reading[:4]).of([7, 3])
-    assert [reading.vocabulary[place] for place in places] == ["word7", "again", "word3", "again"]
-    assert counts.tolist() == [1, 2, 1, 2]
-    assert offsets.tolist() == [0, 2, 4]
-    assert offsets.dtype == np.int64
+    words = Words(*reading[:4]).of([7, 3])
+    assert {*words.vocabulary} == {"word7", "again", "word3"}
+    assert [words.vocabulary[place] for place in words.indices] == ["word7", "again", "word3", "again"]
+    assert words.counts.tolist() == [1, 2, 1, 2]
+    assert words.offsets.tolist() == [0, 2, 4]
+    assert (words.indices.dtype, words.offsets.dtype) == (np.int32, np.int64)
 
 
 def test_no_texts_have_no_words():

@@ -197,6 +197,20 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
     assert all(may_replace(outline, [outline]) == [(True, True)] for outline in outlines.values())
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use the cool shot to set the style", "Use a dry shampoo between washes"),
+        ("Don't water cacti in winter", "Always repot orchids in spring"),
+        ("Avoid loud music at night", "Avoid drinks with sugar"),
+        ("It uses a lot of power", "It uses two cables"),
+        ("Answer in German from now on", "Always write tests for bugs"),
+    ],
+)
+def test_commands_and_instructions_about_other_things_need_no_judging(old: str, new: str) -> None:
+    assert may_replace(outline_of(new, None), [outline_of(old, None)]) == [(False, False)]
+
+
 @pytest.mark.parametrize(("old", "new"), TITLES.items())
 def test_a_word_of_change_in_a_title_is_no_change(old, new):
     assert verdict(old, new).outcome == "independent"
