@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.standing import characters_of, standing_of, standing_of_each, standing_part
+from recallite.text.standing import characters_of, is_request, standing_of, standing_of_each, standing_part
 
 INSTRUCTIONS = (
     "Always format dates as ISO",
@@ -208,3 +208,50 @@ def test_what_stands_between_tags_is_quoted():
 def test_names_of_files_and_words_of_code_are_read_alike(named):
     read = characters_of([f"Never use {named} by hand (see Dr. No and 3.5, e.g. well-known)."])[0]
     assert read.tobytes().decode("utf-32-le") == "\x02never use \x04 by hand (see dr. no and 3.5, e.g. well-known).\x03"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is it?",
+        "where is it",
+        "Was ist das?",
+        "Che cosa mangia? ",
+        "¿Y esto por qué?",
+        "谁来修",
+        "это где",
+        "なぜ赤いの",
+        "どこ？",
+    ],
+)
+def test_a_question_is_no_request(question):
+    assert not is_request(question)
+
+
+@pytest.mark.parametrize("prompt", ["Cook something Thai", "mach das mal", "corrige ça", "改一下", "верни", "고쳐 줘"])
+def test_a_task_is_a_request(prompt):
+    assert is_request(prompt)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "session backend dependency graph", "I moved to Bergen in May", "tell me of Mara"]
+)
+def test_keywords_statements_and_what_asks_to_be_told_are_no_request(text):
+    assert not is_request(text)
+
+
+@pytest.mark.parametrize("text", ["zzz", "hotel Paris", "invoice 4411", "Miller invoice"])
+def test_words_alone_are_no_request(text):
+    assert not is_request(text)
+
+
+@pytest.mark.parametrize("question", ["Can you check who looks after the dog?", "Could you remind me of my size?"])
+def test_a_polite_question_is_no_request(question):
+    assert not is_request(question)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Cook something Thai", "Book a hotel", "Generate a password", "Would you please book a hotel?"]
+)
+def test_a_short_request_is_one(prompt):
+    assert is_request(prompt)
