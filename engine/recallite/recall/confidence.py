@@ -213,7 +213,7 @@ READING_FILE = Path(__file__).with_name("hit_reading.json")
 MOST_READ = 5
 """Hits that are read; of ten, LoCoMo and the stores of `left_out` gain no more."""
 SURE_IF_READ = 0.24
-"""The least confidence of an answer that was read, chosen on stores that train nothing (benchmarks/training)."""
+"""The least confidence of an answer that was read; benchmarks/training has what others keep."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
 # About as many tokens of English as the model was trained on; of other scripts it reads less.
