@@ -34,7 +34,6 @@ from recallite.recall.confidence import (
     text_weights,
 )
 from recallite.recall.order import Relations, Successions, newest_first, order_by_text, terms_of, told_at
-from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Answer, Request
 from recallite.recall.slots import HAS, Named, contradicts, named_in, only_asks, slot_of
@@ -45,7 +44,6 @@ from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarit
 # At most this share of the limit gives way to standing records, as in the kernel.
 _STANDING_SHARE = 4
 _TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
-_COSINE = SHOWN.index("cosine")
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
 # What the odds of a hit are multiplied by if it is about another one of the kind that the question names.
