@@ -252,7 +252,7 @@ class Engine:
     def counted(self, record: Record) -> Record:
         """A stored record with the accesses that are not written yet; a closed version has none."""
         accesses, last_at = self.accesses.pending(record.id)
-        if not accesses or record.recorded_until is not None or to_datetime(last_at) < record.created_at:
+        if not accesses or record.recorded_until is not None:
             return record
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 

@@ -333,10 +333,8 @@ class Records(RecordReader):
         """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""
         self._execute_many(
             "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
-            # One that was created since has the id of another, which was purged.
-            "WHERE public_id = ?1 AND recorded_until IS NULL AND created_at <= ?3 ON CONFLICT (record_id) "
-            "DO UPDATE SET count = access.count + excluded.count, "
-            "accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
+            "WHERE public_id = ?1 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
+            "count = access.count + excluded.count, accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
             "THEN access.accessed_at ELSE excluded.accessed_at END",
             # In one order, so that two writers do not wait for each other.
             [(public_id, *access) for public_id, access in sorted(accesses.items())],

@@ -193,17 +193,3 @@ def test_a_record_may_have_several_vectors(memory):
         with raises(InvalidInput, "vector", match=message):
             memory.remember(NewRecord("x", vector=bad))
     assert memory.store.verify().ok
-
-
-def test_accesses_of_a_purged_memory_are_none_of_the_one_that_gets_its_id(path):
-    with Memory(path, settings=PLAIN) as one, Memory(path, settings=PLAIN) as other:
-        one.remember("the first text", id="a")
-        assert [hit.id for hit in one.recall("first text")] == ["a"]
-        other.forget("a")
-        other.remember("another text", id="a")
-        assert one.get("a").access_count == 0
-        one.forget(one.remember("a write that counts").id)
-        assert other.get("a").access_count == 0
-        assert [hit.id for hit in one.recall("another text")] == ["a"]
-        one.forget(one.remember("a write that counts").id)
-        assert other.get("a").access_count == 1
