@@ -35,7 +35,7 @@ ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "
 _OTHER_KINDS = frozenset(("chunk", "episode", "procedure", "session_message"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
-# A prompt that asks for something to be done.
+# Prompts that ask, and so are no request.
 _ASKS = lazily(
     r"^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would|should)\b",
     re.IGNORECASE,
@@ -47,8 +47,7 @@ _POLITE = lazily(
     r"^(?:can|could|would) you\b(?: please)?(?!.*\b(?:wh(?:o|om|ose|at|ich|en|ere|y|ether)|how|if)\b)", re.IGNORECASE
 )
 # Words alone are searched for, unless they plainly ask for something. With the same chance for both 18 % of 497 runs of
-# words of LoCoMo's questions and 24 % of 500 headings were requests, with this one 6 and 17 %; no prompt of
-# `requests_dev` is lost, and of `requests_held` one of 45.
+# words of LoCoMo's questions and 24 % of 500 headings were requests, with this one 6 and 17 %.
 _LEAST_REQUEST, _LEAST_REQUEST_OF_KEYWORDS = 0.5, 0.8
 # Words that are no rarer stand between others, in any language. Other scripts were not measured.
 _LEAST_RARITY = 0.4
