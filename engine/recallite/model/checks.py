@@ -410,7 +410,7 @@ def check_json(value: object, name: str, max_bytes: int) -> str:
 
 
 def json_value(value: Any) -> object:
-    """What JSON has in place of a value that it does not know: a dict, or a plain number."""
+    """Return the dict or plain number that stands in JSON for a mapping or a number of NumPy."""
     number = number_of(value)
     return dict(value) if number is None else number
 

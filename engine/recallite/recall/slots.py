@@ -98,6 +98,8 @@ _POSITIONS = _set(
     "behind above under beside between inside outside into home here there street room city live lives address located"
 )
 _PREPOSITIONS = _set("in at on from near via")
+# Words before the last and the first year of a time.
+_UP_TO, _FROM = _set("until till to before by"), _set("since after")
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")
 _DURATIONS = _NUMBERS | _UNITS | _set("since until till always")
@@ -283,7 +285,8 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
     if (asked.numbers or asked.years) and len(text) <= _LONGEST_TOLD:
         known = {*_TOKEN.findall(whole)}
         known |= {NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & known}
-        if asked.years - known and any(map(_YEAR.fullmatch, {*told}.difference(asked.words))):
+        other_years = [place for place, word in enumerate(told) if _YEAR.fullmatch(word) and word not in asked.words]
+        if other_years and any(not _is_within(year, told, other_years) for year in asked.years - known):
             return True
         if asked.numbers - known and _numbers_in(told)[0].difference(asked.words):
             return True
@@ -294,6 +297,16 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
             if _in_place_of(asked, place, told, others, whole):
                 return True
     return False
+
+
+def _is_within(year: str, told: Sequence[str], bounds: Sequence[int]) -> bool:
+    """Whether a year is within all that a text has at these places: "until March 2019", "from 2014 to 2018"."""
+    for place in bounds:
+        before, after = ({*map(str.lower, words)} for words in (told[max(place - 2, 0) : place], told[place + 1 :][:1]))
+        begins, ends = before & _FROM or after & _UP_TO, before & _UP_TO
+        if not ((ends and year <= told[place]) or (begins and year >= told[place])):
+            return False
+    return True
 
 
 def _numbers_in(words: Sequence[str]) -> tuple[set[str], set[str]]:

@@ -56,7 +56,7 @@ def read_tables(module: str) -> dict[str, str]:
 
 
 class Cached(dict[str, T], Generic[T]):
-    """What a function makes of each text, computed on first use; emptied when it has `most`, none of long texts.
+    """Cache of what a function makes of each text: emptied when it has `most`, and without long texts.
 
     Thread-safe: what two threads compute at once is the same.
     """

@@ -159,6 +159,7 @@ def test_what_names_an_end_that_has_passed_leads_only_where_the_past_is_asked_fo
             memory.remember(text, created_at=f"2026-03-{1 + place:02}")
         assert texts(memory.recall(now))[:2] == [holds, ended]
         assert texts(memory.recall(now, relevant=True))[:1] == [holds]
+        assert texts(memory.recall(then, relevant=True))[:1] == [ended]
         assert texts(memory.recall(before))[:2] == [ended, holds]
         assert texts(memory.recall(then))[:2] == [ended, holds]
 
