@@ -103,7 +103,6 @@ class Connections:
             open=False,
             configure=self.configure,
             name="recallite",
-            timeout=wait_seconds,
             num_workers=2,
         )
 
@@ -159,7 +158,7 @@ class Connections:
         while True:
             try:
                 with translated(self.address):
-                    connection = self._pool.getconn()
+                    connection = self._pool.getconn(self.wait_seconds)
             except StoreUnavailable as fault:
                 if fault.reason != "timeout":
                     raise

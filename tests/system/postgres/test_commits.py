@@ -124,8 +124,9 @@ def test_nothing_is_lost_with_a_transaction_that_wrote_nothing(proxy, connected)
 
 
 def test_of_a_network_that_stays_down_the_outcome_is_unknown(postgres_server, proxy, connected, notes):
-    connections = connected(proxy.address(), wait_seconds=0.2)
+    connections = connected(proxy.address())
     with connections.connection() as connection:
+        connections.wait_seconds = 0.2
         transaction = begin(connection)
         proxy.cut_at(b"COMMIT", when="after")
         proxy.refuse()

@@ -134,10 +134,13 @@ def test_values_of_a_statement_are_in_no_error(postgres_server, postgres_address
 
 
 def test_a_pool_of_which_all_are_in_use(postgres_address, connected):
-    connections = connected(postgres_address, pool_size=1, wait_seconds=0.05)
+    connections = connected(postgres_address, pool_size=1)
     in_use = raises(StoreUnavailable, "timeout", match=r"every connection was in use.*pool_size")
-    with connections.connection(), in_use, connections.connection():
-        pass
+    with connections.connection():
+        connections.wait_seconds = 0.05
+        with in_use, connections.connection():
+            pass
+    connections.wait_seconds = 30
     with connections.connection() as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
