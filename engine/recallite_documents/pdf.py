@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, pairwise
-from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -31,6 +30,8 @@ from recallite_documents.pdf_page import (
     arranged,
     clean,
     has_right_to_left,
+    without_page_number,
+    without_running_lines,
 )
 from recallite_documents.written_dates import read_written
 
@@ -85,7 +86,7 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
                 item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3)
             ):
                 unread["drawn"][i + 1] += 1
-            pages[i] = _without_page_number(lines, i, document.get_page_label(i))
+            pages[i] = without_page_number(lines, i, document.get_page_label(i))
             heights[i] = reader.height
             aside = Line((clean(" ".join(reader.aside)),), 0.0, 0.0, -math.inf, 0.0, ((0.0, 0.0),))
             asides[i] = [aside] * (aside.text not in said)
@@ -94,7 +95,7 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
         if not any(pages + asides):
             reasons = (error for what, (_, error) in _UNREADABLE.items() if what in unread)
             raise DocumentError(next(reasons, "it holds no text"))
-        arranged_pages = map(arranged, _without_running_lines(pages, heights))
+        arranged_pages = map(arranged, without_running_lines(pages, heights))
         pages = [lines + aside for lines, aside in zip(arranged_pages, asides, strict=True)]
         pages = _with_headings_over_pages(pages)
         headings = _find_headings(pages, _outline(document))
@@ -488,10 +489,9 @@ def _string(get: Any, *arguments: Any) -> str:
 
 _LONGEST_HEADING = 120
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-_DIGITS = re.compile(r"\d+")
 _PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
-_ADDRESS_AT_END = re.compile(r"(?<!\S)\S*?(?:://|www\.|@)\S*+$")
+_IN_ADDRESS = re.compile(r"://|www\.|@").search
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 # What ends an entry of a table of contents: the number of a page, often behind dots.
 # Both begin where the dots begin: from each dot on, a line of 100,000 takes minutes.
@@ -499,59 +499,6 @@ _PAGE_AT_END = re.compile(r"(?<![\s.·…_])[\s.·…_]++(\d{1,5})$")
 _LEADER = re.compile(r"(?<![.·…_])(?<![.·…_]\s)(?:[.·…_]\s?+){3,}+\d{1,5}$")
 _LEAST_ENTRIES = 2
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
-# Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which
-# their height may differ, the share of pages that have them (left and right ones may differ), and the least pages.
-_MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
-
-
-def _without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
-    """Return the lines of a page without the page number, which could end up in the middle of a paragraph."""
-    if len(lines) > 1:
-        height = attrgetter("baseline")
-        for line in (min(lines, key=height), max(lines, key=height)):
-            alone = sum(abs(other.baseline - line.baseline) < 0.5 * line.size for other in lines) == 1
-            if alone and line.text.strip("-–— ") in {str(number + 1), label} - {""}:
-                return [other for other in lines if other != line]
-    return lines
-
-
-def _without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
-    """Return the pages with headers and footers that many of them repeat, but for digits, said once.
-
-    The header stays on the first of these pages and the footer on the last, where they are in no sentence that goes on.
-    `heights` are the lowest and the highest point of each page. What only two pages have stays: the number of an
-    invoice is at the top of both.
-    """
-    dropped: set[tuple[int, Line]] = set()
-    least = max(_LEAST_PAGES, _RUNNING_PAGES * sum(map(bool, pages)))
-    for top in (True, False):
-        by_text: dict[str, list[tuple[int, Line]]] = {}
-        for number, (lines, (low, high)) in enumerate(zip(pages, heights, strict=True)):
-            for line in _outside(lines, low, high, top=top):
-                by_text.setdefault(_DIGITS.sub("#", line.text), []).append((number, line))
-        for repeated in by_text.values():
-            height = median(line.baseline for _, line in repeated)
-            near = [(number, line) for number, line in repeated if abs(line.baseline - height) < _SAME_HEIGHT]
-            if len({number for number, _ in near}) >= least:
-                keeping = near[0 if top else -1][0]
-                dropped.update((number, line) for number, line in near if number != keeping)
-    return [[line for line in lines if (number, line) not in dropped] for number, lines in enumerate(pages)]
-
-
-def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[Line]:
-    """Return the lines in the margin above, or below, the first wide gap."""
-    ordered = sorted(lines, key=lambda line: -line.baseline if top else line.baseline)
-    steps = sorted(
-        step for one, other in pairwise(ordered) if (step := abs(one.baseline - other.baseline)) > 0.8 * other.size
-    )
-    usual = steps[len(steps) // 4] if steps else 0.0
-    margin = _MARGIN * (high - low)
-    for i, (one, other) in enumerate(pairwise(ordered), 1):
-        if (high - one.baseline if top else one.baseline - low) > margin:
-            break
-        if abs(one.baseline - other.baseline) > _WIDE_GAP * usual:
-            return ordered[:i]
-    return []
 
 
 def _with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
@@ -679,7 +626,7 @@ def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
     """
     left = re.search(r"(-?)(?<!\w)(\w++)(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
-    if left is None or right is None or left[1] or _ADDRESS_AT_END.search(before):
+    if left is None or right is None or left[1] or _IN_ADDRESS(before, before.rfind(" ") + 1):
         return True
     return f"{left[2]}-{right[0]}" in words or not right[0][0].islower()
 
