@@ -230,7 +230,7 @@ class _Page:
                 for i, hyphen in enumerate(hyphens)
             )
         self._links = {i: address for i, address in self._linked(chars) if address}
-        lines = []
+        lines: list[Line] = []
         begin = 0
         for match in _LINE_END.finditer(chars):
             end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
