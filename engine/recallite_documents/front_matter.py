@@ -71,6 +71,9 @@ _TOML = _Language(
     "=",
 )
 _BY_MARK = {"---": _YAML, "+++": _TOML}
+_tag_taken_for_comment = re.compile(
+    r"^([^\s:#-][^:\r\n]*+:[ \t]+|[ \t]*+-[ \t]+)(#[^\s#'][^'\r\n]*)$", re.MULTILINE
+).sub
 _link = re.compile(r"!?\[\[(?:[^\[\]\n|]*\|)?([^\[\]\n|]*)\]\]").sub
 _has_words = re.compile(r"\w").search
 # Each takes a call of the parser: 1,000 take 0.1 s.
@@ -83,8 +86,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     Between lines `---` they are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings; between lines
     `+++` those of TOML, dates and times as strings too. If the block is no valid mapping, its properties are read one
     by one. A property that breaks the rules of the language, has aliases or tags (`!!int`), or is nested deeper than
-    16, has the text that stands there as its value. A block longer than 65,536 characters, or most of whose lines begin
-    no property, is left in the body.
+    16, has the text that stands there as its value; so has one with `#a #b` alone, which YAML takes for a comment. A
+    block longer than 65,536 characters, or most of whose lines begin no property, is left in the body.
     """
     span = front_matter_span(text)
     if span is None:
@@ -102,6 +105,13 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
             read = _mapping(part, language) if len(begins) <= _MOST_READ_ALONE else None
             name, _, value = part.partition(language.separator)
             values |= read if read is not None else {_string(name.strip(" \t\"'")): _string(" ".join(value.split()))}
+    if values and language is _YAML and "#" in source:
+        said = _mapping(_tag_taken_for_comment(r"\1'\2'", source), language) or {}
+        values |= {
+            name: said[name]
+            for name, value in values.items()
+            if said.get(name) and (value is None or (isinstance(value, list) and None in value))
+        }
     return (values, end) if values else ({}, 0)
 
 

@@ -232,6 +232,14 @@ def _drop_unseen(tree: Any) -> list[str]:
     """Take out what is not shown; return what of it may hold text."""
     for node in tree.css(_UNSEEN):
         node.decompose()
+    for cell in tree.css("td"):
+        # "Yes" and "no" in tables are often drawn.
+        of_words = cell.css_first("table, input, img[alt]") is not None
+        named = None if of_words else cell.css_first("[aria-label], svg > title")
+        label = "" if named is None else named.attributes.get("aria-label") or named.text()
+        drawn = letters(label) if named is not None and named.tag == "title" else 0
+        if letters(label) and letters(cell.text()) == drawn:
+            cell.inner_html = escape(label)
     embedded = [node for node in tree.css(_EMBEDDED) if node.tag not in ("svg", "canvas")]
     for node in tree.css(_EMBEDDED):
         node.decompose()

@@ -91,6 +91,10 @@ _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
 # "Fees {#fees .open}", as Pandoc and Kramdown write the name of a heading.
 _attributes = re.compile(r"\{:?\s*+[#.][^{}]*+\}\Z").sub
+# As the title of a README: a heading in HTML, behind what places it on the page.
+_html_heading = re.compile(
+    r"\s*+(?:<(?!h[1-6]\b)[^<>]*+>\s*+)*+<h([1-6])\b[^<>]*+>(.*?)</h\1>", re.IGNORECASE | re.DOTALL
+).match
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 
@@ -159,7 +163,7 @@ def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[Mark
                 yield section
             section = MarkdownSection(tuple(title for _, title in path if title), section.blocks if bare else [])
             begins.append((block.first, section.headings))
-        only_headings, bare = bare, heading is not None and (bare or not section.blocks)
+        only_headings, bare = bare, heading is not None and block.kind == "prose" and (bare or not section.blocks)
         noted = _note(text, lines.start(block.first)) if block.kind == "prose" and referring else None
         if noted is not None or (section.notes and heading is None):
             around = begins[-1][1]
@@ -207,8 +211,14 @@ def _top_blocks(text: str, lines: LineStarts, first: int) -> Iterator[tuple[Bloc
             # Lines without a token, such as link definitions, are text too.
             yield from ((skipped, None) for skipped in paragraphs(lines, covered, block.first))
             covered = begin + (block_tokens[0].map or (0, 0))[1]
-            title = block_tokens[0].type == "heading_open"
-            yield block, (int(block_tokens[0].tag[1:]), _plain(block_tokens[1].content)) if title else None
+            opening = block_tokens[0]
+            html = _html_heading(opening.content) if opening.type == "html_block" else None
+            heading = None
+            if opening.type == "heading_open":
+                heading = int(opening.tag[1:]), _plain(block_tokens[1].content)
+            elif html is not None and (name := _plain(html[2])):
+                heading = int(html[1]), name
+            yield block, heading
         yield from ((skipped, None) for skipped in paragraphs(lines, covered, end, rest))
 
 

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, pairwise
-from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -28,10 +27,11 @@ from recallite_documents.pdf_page import (
     CELL_GAP,
     LINE_END_HYPHEN,
     Line,
-    Word,
     arranged,
     clean,
     has_right_to_left,
+    without_page_number,
+    without_running_lines,
 )
 from recallite_documents.written_dates import read_written
 
@@ -53,6 +53,7 @@ _UNREADABLE = {
 _WORDS = re.compile(r"\w+")
 # Titles that programs state for a document without one.
 _MADE_UP = re.compile(r"^\W*(?:untitled|anonymous|unknown|no title)\b|\.[a-z]{2,5}$|^Microsoft \w+ - ", re.IGNORECASE)
+_NOBODY = re.compile(r"\W*(?:anonymous|unknown|unspecified)\W*", re.IGNORECASE)
 _Unread = dict[str, Counter[int]]
 """How often something was not read, by what it is and by page, counted from 1."""
 
@@ -61,6 +62,8 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
     """Return the text of a PDF; raises DocumentError."""
     pages: list[list[Line]] = []
     heights: list[tuple[float, float]] = []
+    asides: list[list[Line]] = []
+    said = {""}
     unread: _Unread = defaultdict(Counter)
     chars = 0
     with closing(_open(data, password)) as document:
@@ -68,6 +71,7 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
         for i in range(len(document)):
             pages.append([])
             heights.append((0.0, 0.0))
+            asides.append([])
             try:
                 page = document[i]
             except pypdfium2.PdfiumError:
@@ -78,15 +82,22 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
             chars += sum(len(line.text) for line in lines)
             if chars > max_chars:
                 raise too_long(max_chars)
-            if not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3)):
+            if not (lines or reader.aside) and any(
+                item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3)
+            ):
                 unread["drawn"][i + 1] += 1
-            pages[i] = _without_page_number(lines, i, document.get_page_label(i))
+            pages[i] = without_page_number(lines, i, document.get_page_label(i))
             heights[i] = reader.height
+            aside = Line((clean(" ".join(reader.aside)),), 0.0, 0.0, -math.inf, 0.0, ((0.0, 0.0),))
+            asides[i] = [aside] * (aside.text not in said)
+            said.add(aside.text)
             page.close()
-        if not any(pages):
+        if not any(pages + asides):
             reasons = (error for what, (_, error) in _UNREADABLE.items() if what in unread)
             raise DocumentError(next(reasons, "it holds no text"))
-        pages = _with_headings_over_pages([arranged(lines) for lines in _without_running_lines(pages, heights)])
+        arranged_pages = map(arranged, without_running_lines(pages, heights))
+        pages = [lines + aside for lines, aside in zip(arranged_pages, asides, strict=True)]
+        pages = _with_headings_over_pages(pages)
         headings = _find_headings(pages, _outline(document))
         pages = _without_contents(pages, headings, unread)
         text, starts = compose(pages, headings)
@@ -156,7 +167,8 @@ def _title(stated: str, text: str, largest: str) -> str | None:
 def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
     stated = {ours: clean(information.get(name, "")) for name, ours in _INFORMATION.items()}
     dates = {ours: _date(information.get(name, "")) for name, ours in _DATES.items()}
-    return {"page_count": pages, **{name: value for name, value in {**stated, **dates}.items() if value}}
+    said = {name: value for name, value in {**stated, **dates}.items() if value and not _NOBODY.fullmatch(value)}
+    return {"page_count": pages, **said}
 
 
 def _date(value: str) -> str | None:
@@ -170,6 +182,7 @@ def _date(value: str) -> str | None:
 # A page with a larger share of characters without a code is not text.
 _MOST_UNMAPPED = 0.3
 _SAMPLED_CHARS = 200
+_UPRIGHT = 0.95  # the least cosine of the angle of a scanned line
 # The step up or down, in ems, from one character to the next that is on another line.
 _JUMP = 0.8
 _FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
@@ -187,6 +200,7 @@ _MEDIA = (
 _ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
 _LINE_END = re.compile(f"[\r\n]+|{LINE_END_HYPHEN}|$")
 _WORD = re.compile(r"\S+")
+_BREAK = re.compile(f"[\\s{LINE_END_HYPHEN}]+")
 
 
 class _Page:
@@ -198,6 +212,8 @@ class _Page:
         self._count = self._text.count_chars()
         self._unmapped = {i for i in range(self._count) if pdfium.FPDFText_HasUnicodeMapError(self._text, i) == 1}
         self._struck = list(self._strikes())
+        self.aside: list[str] = []  # text at another angle: a stamp in the margin, a watermark
+        self._links: dict[int, str] = {}  # addresses by the last character of their words
         self._turns = self._quarter_turns()
         self._box = self._upright(page.get_bbox())
         self.height = self._box[1], self._box[3]
@@ -213,13 +229,16 @@ class _Page:
                 LINE_END_HYPHEN if hyphen else chr(pdfium.FPDFText_GetUnicode(self._text, i))
                 for i, hyphen in enumerate(hyphens)
             )
-        lines = []
+        self._links = {i: address for i, address in self._linked(chars) if address}
+        lines: list[Line] = []
         begin = 0
         for match in _LINE_END.finditer(chars):
             end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
+            if begin < end and self._is_aside(begin):
+                self.aside += chars[begin:end].split()
+                end = begin
             for first, last in pairwise([begin, *self._jumps(chars, begin, end), end]):
-                if (line := self._line(chars, first, last)) is not None:
-                    lines.append(line)
+                lines += self._line(chars, first, last)
             begin = match.end()
         lines += self._annotation_lines("\n".join(line.text for line in lines))
         self._text.close()
@@ -236,6 +255,11 @@ class _Page:
                 # PDFium gives the angle clockwise.
                 angles[-round(pdfium.FPDFText_GetCharAngle(self._text, i) / (math.pi / 2)) % 4] += 1
         return angles.most_common(1)[0][0] if angles else 0
+
+    def _is_aside(self, i: int) -> bool:
+        """Whether a character stands at another angle than the text of the page."""
+        angle = -pdfium.FPDFText_GetCharAngle(self._text, i) - self._turns * math.pi / 2
+        return pdfium.FPDFText_IsGenerated(self._text, i) != 1 and math.cos(angle) < _UPRIGHT
 
     def _upright(self, box: Sequence[float]) -> tuple[float, float, float, float]:
         left, bottom, right, top = box
@@ -258,7 +282,8 @@ class _Page:
                     yield i
                 before = baseline
 
-    def _line(self, chars: str, begin: int, end: int) -> Line | None:
+    def _line(self, chars: str, begin: int, end: int) -> Iterator[Line]:
+        """Yield the cells of a line, each as a line."""
         # The edges of the first and last character of each word, of the size that the font states for all characters.
         words = []
         for match in _WORD.finditer(chars, begin, end):
@@ -269,8 +294,9 @@ class _Page:
             else:
                 self._add_unread("characters outside the page", last - first)
         if not words:
-            return None
-        size = self._size(words[0][0])
+            return
+        # The mark of an item may be of another size than its text.
+        size = self._size(max(words, key=lambda word: word[1] - word[0])[0])
         # The words of a right-to-left line are not in the order in which they stand.
         gap = APART if has_right_to_left(chars[begin:end]) else CELL_GAP
         cells = [[words[0]]]
@@ -278,23 +304,14 @@ class _Page:
             if word[2] - before[3] > gap * size or word[3] < before[2] - gap * size:
                 cells.append([])
             cells[-1].append(word)
-        texts: list[str] = []
-        edges: list[tuple[float, float]] = []
-        cell_words: list[tuple[Word, ...]] = []
+        baseline = self._baseline(words[0][0])
         for cell in cells:
             if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
-                texts.append(text)
-                edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
+                left, right = min(word[2] for word in cell), max(word[3] for word in cell)
                 pieces = text.split()
                 whole = len(pieces) == len(cell) and gap == CELL_GAP
-                cell_words.append(
-                    tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False)) if whole else ()
-                )
-        if not texts:
-            return None
-        return Line(
-            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(cell_words)
-        )
+                placed = ((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False))
+                yield Line((text,), left, right, baseline, size, ((left, right),), (tuple(placed) if whole else (),))
 
     def _baseline(self, i: int) -> float:
         x, y = ctypes.c_double(), ctypes.c_double()
@@ -324,6 +341,8 @@ class _Page:
             if chars[i].isdigit() and i > begin:
                 pieces.append(self._script_mark(chars, i))
             pieces.append(chars[i])
+            if i in self._links:
+                pieces.append(f" <{self._links.pop(i)}>")
         return "".join(pieces) + "~~" * struck
 
     def _is_struck(self, i: int) -> bool:
@@ -340,6 +359,32 @@ class _Page:
                     pdfium.FPDFAnnot_GetAttachmentPoints(annotation, i, points)
                     xs, ys = ([getattr(points, f"{axis}{corner}") for corner in range(1, 5)] for axis in ("x", "y"))
                     yield min(xs), min(ys), max(xs), max(ys)
+
+    def _linked(self, chars: str) -> Iterator[tuple[int, str]]:
+        """Yield the last character of each link's words, and the address if the text does not have it."""
+        said, last = _BREAK.sub("", chars), (0, "")
+        for number, (annotation, kind) in enumerate(self._annotations(), 1):
+            address = self._address(annotation) if kind == pdfium.FPDF_ANNOT_LINK else ""
+            if not _ABSOLUTE.match(address) or address.partition(":")[2].strip("/") in said:
+                continue
+            box = pdfium.FS_RECTF()
+            pdfium.FPDFAnnot_GetRect(annotation, box)
+            middle, near = (box.bottom + box.top) / 2, (box.top - box.bottom) / 2
+            i = pdfium.FPDFText_GetCharIndexAtPos(self._text, box.right - near, middle, near, near)
+            i = i if 0 <= i < len(chars) else -number  # without words
+            while 0 <= i < len(chars) - 1 and chars[i + 1] not in "\r\n" and self._middle(i + 1) < box.right:
+                i += 1
+            while i > 0 and chars[i].isspace():
+                i -= 1
+            # Words over several lines have a link on each.
+            if last[1] != address:
+                yield last
+            last = i, address
+        yield last
+
+    def _middle(self, i: int) -> float:
+        left, _, right, _ = self._text.get_charbox(i)
+        return float(left + right) / 2
 
     def _script_mark(self, chars: str, i: int) -> str:
         """Return ^ or _ before a digit that is raised, or lowered, beside a digit of full size."""
@@ -403,10 +448,10 @@ class _Page:
                 self._add_unread("attached files and media")
 
     def _annotation_text(self, annotation: Any, kind: int, page_text: str) -> str:
-        if kind == pdfium.FPDF_ANNOT_LINK:
+        if kind == pdfium.FPDF_ANNOT_LINK:  # of an image
             address = self._address(annotation)
-            known = address.partition(":")[2].strip("/")
-            return f"<{address}>" if _ABSOLUTE.match(address) and known not in page_text else ""
+            place = next((i for i, linked in self._links.items() if linked == address), None)
+            return "" if place is None else f"<{self._links.pop(place)}>"
         if kind != pdfium.FPDF_ANNOT_WIDGET:
             noted = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents") if kind in _NOTES else ""
             return f"[Note: {noted}]" if noted.strip() and kind != pdfium.FPDF_ANNOT_FREETEXT else noted
@@ -444,9 +489,9 @@ def _string(get: Any, *arguments: Any) -> str:
 
 _LONGEST_HEADING = 120
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-_DIGITS = re.compile(r"\d+")
 _PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
+_IN_ADDRESS = re.compile(r"://|www\.|@").search
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 # What ends an entry of a table of contents: the number of a page, often behind dots.
 # Both begin where the dots begin: from each dot on, a line of 100,000 takes minutes.
@@ -454,58 +499,6 @@ _PAGE_AT_END = re.compile(r"(?<![\s.·…_])[\s.·…_]++(\d{1,5})$")
 _LEADER = re.compile(r"(?<![.·…_])(?<![.·…_]\s)(?:[.·…_]\s?+){3,}+\d{1,5}$")
 _LEAST_ENTRIES = 2
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
-# Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which
-# their height may differ, the share of pages that have them (left and right ones may differ), and the least pages.
-_MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
-
-
-def _without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
-    """Return the lines of a page without the page number, which could end up in the middle of a paragraph."""
-    if len(lines) > 1:
-        height = attrgetter("baseline")
-        for line in (min(lines, key=height), max(lines, key=height)):
-            if line.text.strip("-–— ") in {str(number + 1), label} - {""}:
-                return [other for other in lines if other != line]
-    return lines
-
-
-def _without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
-    """Return the pages with headers and footers that many of them repeat, but for digits, said once.
-
-    The header stays on the first of these pages and the footer on the last, where they are in no sentence that goes on.
-    `heights` are the lowest and the highest point of each page. What only two pages have stays: the number of an
-    invoice is at the top of both.
-    """
-    dropped: set[tuple[int, Line]] = set()
-    least = max(_LEAST_PAGES, _RUNNING_PAGES * sum(map(bool, pages)))
-    for top in (True, False):
-        by_text: dict[str, list[tuple[int, Line]]] = {}
-        for number, (lines, (low, high)) in enumerate(zip(pages, heights, strict=True)):
-            for line in _outside(lines, low, high, top=top):
-                by_text.setdefault(_DIGITS.sub("#", line.text), []).append((number, line))
-        for repeated in by_text.values():
-            height = median(line.baseline for _, line in repeated)
-            near = [(number, line) for number, line in repeated if abs(line.baseline - height) < _SAME_HEIGHT]
-            if len({number for number, _ in near}) >= least:
-                keeping = near[0 if top else -1][0]
-                dropped.update((number, line) for number, line in near if number != keeping)
-    return [[line for line in lines if (number, line) not in dropped] for number, lines in enumerate(pages)]
-
-
-def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[Line]:
-    """Return the lines in the margin above, or below, the first wide gap."""
-    ordered = sorted(lines, key=lambda line: -line.baseline if top else line.baseline)
-    steps = sorted(
-        step for one, other in pairwise(ordered) if (step := abs(one.baseline - other.baseline)) > 0.8 * other.size
-    )
-    usual = steps[len(steps) // 4] if steps else 0.0
-    margin = _MARGIN * (high - low)
-    for i, (one, other) in enumerate(pairwise(ordered), 1):
-        if (high - one.baseline if top else one.baseline - low) > margin:
-            break
-        if abs(one.baseline - other.baseline) > _WIDE_GAP * usual:
-            return ordered[:i]
-    return []
 
 
 def _with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
@@ -628,10 +621,12 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
 
 
 def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
-    """Whether the hyphen at the end of a line is part of the word: as elsewhere, the second one, or before a name."""
+    """Whether the hyphen at the end of a line is part of the word: as elsewhere, the second one, before a name, or in
+    an address.
+    """
     left = re.search(r"(-?)(?<!\w)(\w++)(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
-    if left is None or right is None or left[1]:
+    if left is None or right is None or left[1] or _IN_ADDRESS(before, before.rfind(" ") + 1):
         return True
     return f"{left[2]}-{right[0]}" in words or not right[0][0].islower()
 
@@ -661,7 +656,9 @@ class _Layout:
         if step < 0:
             # The next column, or a box beside the text.
             return _space(before, after) if _goes_on(before, after) else "\n\n"
-        if step > 1.4 * max(self._step, before.size) or abs(before.size - after.size) > 0.2 * before.size:
+        # The lines of one heading are as near as its font asks for, however far apart those of the text are.
+        usual = before.size if before in headings else max(self._step, before.size)
+        if step > 1.4 * usual or abs(before.size - after.size) > 0.2 * before.size:
             return "\n\n"
         if before in headings:
             return " "

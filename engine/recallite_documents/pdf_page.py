@@ -82,6 +82,64 @@ def has_right_to_left(text: str) -> bool:
     return not text.isascii() and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
 
 
+# ── page numbers, headers and footers ────────────────────────────────────────────────────────────────────────────────
+
+# Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which
+# their height may differ, the share of pages that have them (left and right ones may differ), and the least pages.
+_MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
+_DIGITS = re.compile(r"\d+")
+
+
+def without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
+    """Return the lines of a page without the page number, which could end up in the middle of a paragraph."""
+    if len(lines) > 1:
+        height = attrgetter("baseline")
+        for line in (min(lines, key=height), max(lines, key=height)):
+            alone = sum(abs(other.baseline - line.baseline) < 0.5 * line.size for other in lines) == 1
+            if alone and line.text.strip("-–— ") in {str(number + 1), label} - {""}:
+                return [other for other in lines if other != line]
+    return lines
+
+
+def without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """Return the pages with headers and footers that many of them repeat, but for digits, said once.
+
+    The header stays on the first of these pages and the footer on the last, where they are in no sentence that goes on.
+    `heights` are the lowest and the highest point of each page. What only two pages have stays: the number of an
+    invoice is at the top of both.
+    """
+    dropped: set[tuple[int, Line]] = set()
+    least = max(_LEAST_PAGES, _RUNNING_PAGES * sum(map(bool, pages)))
+    for top in (True, False):
+        by_text: dict[str, list[tuple[int, Line]]] = {}
+        for number, (lines, (low, high)) in enumerate(zip(pages, heights, strict=True)):
+            for line in _outside(lines, low, high, top=top):
+                by_text.setdefault(_DIGITS.sub("#", line.text), []).append((number, line))
+        for repeated in by_text.values():
+            height = median(line.baseline for _, line in repeated)
+            near = [(number, line) for number, line in repeated if abs(line.baseline - height) < _SAME_HEIGHT]
+            if len({number for number, _ in near}) >= least:
+                keeping = near[0 if top else -1][0]
+                dropped.update((number, line) for number, line in near if number != keeping)
+    return [[line for line in lines if (number, line) not in dropped] for number, lines in enumerate(pages)]
+
+
+def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[Line]:
+    """Return the lines in the margin above, or below, the first wide gap."""
+    ordered = sorted(lines, key=lambda line: -line.baseline if top else line.baseline)
+    steps = sorted(
+        step for one, other in pairwise(ordered) if (step := abs(one.baseline - other.baseline)) > 0.8 * other.size
+    )
+    usual = steps[len(steps) // 4] if steps else 0.0
+    margin = _MARGIN * (high - low)
+    for i, (one, other) in enumerate(pairwise(ordered), 1):
+        if (high - one.baseline if top else one.baseline - low) > margin:
+            break
+        if abs(one.baseline - other.baseline) > _WIDE_GAP * usual:
+            return ordered[:i]
+    return []
+
+
 # ── a page ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

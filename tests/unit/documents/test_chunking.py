@@ -82,6 +82,14 @@ def test_headings_are_plain_text():
     assert chunks[0].headings == ("The write() verb: docs & more #",)
 
 
+def test_a_heading_in_html_is_one():
+    text = (
+        '<div align="center">\n<img src="logo.png">\n<h1>The <b>Boat</b></h1>\n<p>It floats.</p>\n</div>\n\n'
+        "## Install\n\nRun it.\n\n<p>An <h3>inner</h3> one is none.</p>\n"
+    )
+    assert [chunk.headings for chunk in cut(text, max_tokens=40)] == [("The Boat",)] * 2 + [("The Boat", "Install")]
+
+
 def test_what_only_looks_like_a_heading_is_none():
     text = "```sh\n# shell\n```\n\n    # indented\n\n- # item\n\n> # quote\n\n<!--\n# hidden\n-->\n\n#nospace\n"
     (chunk,) = cut(text)

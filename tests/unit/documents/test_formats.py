@@ -728,3 +728,12 @@ def test_an_encrypted_office_document():
     data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
     with raises(DocumentError, "encrypted", match="save it without a password"):
         detect(data, "a.docx")
+
+
+def test_what_a_sign_in_a_cell_is_called_is_its_text():
+    page = (
+        "<main><table><tr><th>Berth</th><th>Power</th><th>Water</th></tr>"
+        "<tr><td>North <svg aria-label='Sort'></svg></td><td><svg aria-label='Yes'></svg></td>"
+        "<td><svg><title>No</title></svg></td></tr></table></main>"
+    )
+    assert "| North | Yes | No |" in load_html(page.encode(), 10_000).text

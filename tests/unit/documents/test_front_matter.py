@@ -35,6 +35,13 @@ def test_values_are_those_of_json_and_dates_stay_as_written():
     assert text[begin:] == "# Body\n"
 
 
+def test_tags_that_yaml_takes_for_a_comment_are_kept():
+    values, _ = front_matter(
+        "---\ntags: #boat #sea\nlist:\n  - #one\n  - two\ndraft: # set it before July\ntext: |\n  a: #b\n---\n"
+    )
+    assert values == {"tags": "#boat #sea", "list": ["#one", "two"], "draft": None, "text": "a: #b\n"}
+
+
 def test_front_matter_of_toml():
     text = (
         '+++\n# Hugo\ntitle = "A note"\ndate = 2026-01-02\nat = 2026-01-02T10:00:00Z\ntags = ["a", "b"]\nlimit = inf\n'

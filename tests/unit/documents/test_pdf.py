@@ -6,7 +6,7 @@ import io
 
 import pypdf
 import pytest
-from pypdf.annotations import Text
+from pypdf.annotations import Link, Text
 from pypdf.generic import (
     ArrayObject,
     DictionaryObject,
@@ -166,6 +166,62 @@ def test_running_lines_are_said_once_and_break_no_sentence():
     assert said.count("Harbour rules") == said.count("Printed in Visby") == 1
     assert said.count("keeps a list") == 4
     assert load(pdf(*pages[:2])).text.count("Harbour rules") == 2
+
+
+def test_running_lines_of_several_cells_are_said_once_however_they_are_drawn():
+    pages = [[Put(72, 800, "Harbour rules", 8), Put(500, 800, f"Part {n}", 8), *paragraph(72, 740, PROSE)]
+             for n in (1, 2, 3)]  # fmt: skip
+    pages[1][:2] = pages[1][1::-1]
+    assert load(pdf(*pages)).text.count("Harbour rules") == 1
+
+
+def test_a_value_that_is_the_number_of_the_page_is_none_beside_its_row():
+    rows = [put for n, name in enumerate(("Rope", "Oars", "Sails")) for put in
+            (Put(72, 700 - 14 * n, f"{3 - n}"), Put(200, 700 - 14 * n, name))]  # fmt: skip
+    assert "| 1 | Sails |" in load(pdf(rows)).text
+
+
+def test_the_larger_mark_of_an_item_makes_no_heading_of_it():
+    items = [put for n, line in enumerate(PROSE) for put in (Put(60, 600 - 30 * n, "•", 16),
+             Put(72, 600 - 30 * n, line))]  # fmt: skip
+    assert "#" not in load(pdf([*paragraph(72, 760, PROSE * 2), *items])).text
+
+
+def test_headings_below_each_other_are_two_and_a_long_one_is_one():
+    drawn = [Put(250, 780, "Handbook", 18), Put(72, 752, "Prices of the moorings in the", 18),
+             Put(72, 731, "inner harbour", 18), *paragraph(72, 690, PROSE * 3, step=40)]  # fmt: skip
+    said = load(pdf(drawn)).text
+    assert said.startswith("# Handbook\n\n# Prices of the moorings in the inner harbour\n\n")
+
+
+def test_text_at_another_angle_is_apart_and_said_once():
+    page = "".join(f"BT /F1 11 Tf 72 {700 - 14 * n} Td ({line}) Tj ET\n" for n, line in enumerate(PROSE))
+    mark = "BT /F1 60 Tf .7 .7 -.7 .7 80 600 Tm (DRAFT) Tj ET\n"
+    stamp = "BT /F1 20 Tf 0 1 -1 0 30 600 Tm (series:2401.01234) Tj ET\n"
+    said = load(raw_pdf(f"{page}{stamp}".encode(), f"{mark}{page}".encode(), f"{mark}{page}".encode())).text
+    prose = " ".join(PROSE)
+    assert said == f"{prose}\n\nseries:2401.01234\n\n{prose}\n\nDRAFT\n\n{prose}"
+
+
+def test_the_address_of_a_link_stands_behind_its_words():
+    lines = ["Pay by the portal. Or ask the master of", "the harbour, who answers."]
+    writer = pypdf.PdfWriter(io.BytesIO(pdf(paragraph(72, 700, lines))))
+    for box, address in (((122, 697, 154, 711), "pay"), ((226, 697, 265, 711), "ask"), ((72, 683, 129, 697), "ask"),
+                         ((300, 500, 400, 600), "logo")):  # fmt: skip
+        writer.add_annotation(0, Link(rect=box, url=f"https://{address}.example/"))
+    said = " ".join(load(written(writer)).text.split())
+    assert said == (
+        "Pay by the portal <https://pay.example/>. Or ask the master of the harbour <https://ask.example/>, who "
+        "answers. <https://logo.example/>"
+    )
+
+
+def test_the_hyphen_of_an_address_stays_at_the_end_of_a_line():
+    parted = ["Ask at https://harbour.example/guest-", "moorings/free or in the har-", "bour office, or write to head-",
+              "office@harbour.example."]  # fmt: skip
+    said = load(pdf(paragraph(72, 700, parted))).text.replace("\n", " ")
+    assert "guest-moorings/free" in said
+    assert "harbour office" in said
 
 
 def test_text_outside_the_visible_part_of_a_page_is_not_read():
