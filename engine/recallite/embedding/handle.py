@@ -120,7 +120,8 @@ class EmbedderHandle:
         self._failure: RecalliteError | None = None
         self._measure: Measure | None = None
         self._fails = False
-        self._ahead = _Ahead()
+        # The parts of texts under their contexts that this thread has embedded ahead of a transaction.
+        self.ahead = _Ahead()
         # Its cohort, once a recall has measured it; None if weights of confidence were fitted for it.
         self.measured = False
         self.cohort: Cohort | None = None
@@ -215,19 +216,14 @@ class EmbedderHandle:
             for of in embedder.unread(texts)
         ]
 
-    @property
-    def ahead(self) -> Mapping[tuple[str, str | None], Parts]:
-        """The parts of texts under their contexts that this thread has embedded ahead of a transaction."""
-        return self._ahead.parts
-
     @contextmanager
     def keeping(self, parts: Mapping[tuple[str, str | None], Parts]) -> Iterator[None]:
         """Keep the parts of texts for what this thread writes inside."""
-        before, self._ahead.parts = self._ahead.parts, {**self._ahead.parts, **parts}
+        before, self.ahead.parts = self.ahead.parts, {**self.ahead.parts, **parts}
         try:
             yield
         finally:
-            self._ahead.parts = before
+            self.ahead.parts = before
 
     @property
     def gives_codes(self) -> bool:

@@ -85,7 +85,7 @@ class Runtime:
 
     def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """Compute these outputs of one batch, and nothing else. Raises EmbedderError."""
-        return _run(self._session(1), outputs, feeds)
+        return _run(self._sessions[1], outputs, feeds)
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a single query. One caller at a time gets two cores for a long one; concurrent callers get one."""

@@ -16,7 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -28,8 +28,7 @@ from recallite.embedding.protocol import Unread
 from recallite.errors import EmbedderError, RecalliteError
 from recallite.system.messages import fault_text
 from recallite.system.numerics import kernels
-from recallite.text.patterns import Cached
-from recallite.text.words import STOP_WORDS
+from recallite.text.words import STOP_WORDS, Cached
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +100,7 @@ class TokenIds:
             short = [text for text in texts if len(text) <= PIECE_CHARS]
             if len(short) <= _FEW:
                 # For few texts the tokenizer's thread pool costs more than it saves.
-                rows = iter([self._tokenizer.encode(text, add_special_tokens=False) for text in short])
+                rows = map(partial(self._tokenizer.encode, add_special_tokens=False), short)
             else:
                 rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
             return [

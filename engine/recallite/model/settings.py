@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, structs
@@ -31,7 +31,7 @@ from recallite.text.secrets import redact, redact_all
 MergeStrategy = Literal["append", "latest", "replace"]
 
 
-class WritePolicy(Section, frozen=True, kw_only=True):
+class WritePolicy(Section, frozen=True, kw_only=True, dict=True):
     """Effects of a write on similar records of its own scope and kind.
 
     By default a text that replaces what an older one says supersedes it, contradictions are linked, and repeated
@@ -92,12 +92,12 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     redact: Literal["secrets"] | None = None
     authority: Annotated[Authority | SourceAuthorities, Setting(check=check_authorities)] = "user"
 
-    @property
+    @cached_property
     def compares_later(self) -> bool:
         """Whether many texts are compared in the background; what may be purged is compared at once."""
         return self.compare == "later" and self.merge_strategy != "replace"
 
-    @property
+    @cached_property
     def compares(self) -> bool:
         """Whether a text is compared with the statements stored."""
         marks = self.supersede_confidence is not None or self.contradict_confidence is not None
@@ -111,7 +111,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
         """A JSON value without what `redact` removes from its strings."""
         return value if self.redact is None else redact_all(value)
 
-    @property
+    @cached_property
     def floor(self) -> float | None:
         """The least cosine for which all vectors are searched; None where they are not."""
         topic, linked = self.topic_cosine, self.link_cosine if self.most_links else None

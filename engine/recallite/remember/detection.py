@@ -127,7 +127,7 @@ class Detection:
         """`verdicts` are kept for others that judge the same."""
         self._writer, self._rows, self._policy = writer, rows, policy
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
-        self._now, self._compares = now_us(), policy.compares
+        self.now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
         # The indices of the rows read, by scope, kind and authority, then by key; and of the rows written.
         self._by_key: dict[tuple[str, str, int], dict[int, _Holders]] = {}
@@ -231,19 +231,19 @@ class Detection:
         again = self._again.get(known.public_id, ())
         earlier = compared.times.get(known.public_id, ()) if compared is not None and with_earlier else ()
         times = {told_at, *further, *again, *earlier}
-        if compared is not None and max(times) > self._now:
+        if compared is not None and max(times) > self.now:
             written_at = self._written_at(compared) - (known is not compared.row)
-            times = {moment if moment <= self._now else written_at for moment in times}
+            times = {moment if moment <= self.now else written_at for moment in times}
         return tuple(sorted(times))
 
     def _written_at(self, compared: _Compared) -> int:
         """Return when a row was written; if its clock was ahead, before what was written since, as the row ids tell."""
         row = compared.row
-        if row.updated_at <= self._now:
+        if row.updated_at <= self.now:
             return row.updated_at
         row_id = self._writer.records.find_ids([row.public_id], "/").get(row.public_id, NEVER)
         since = [other for other in compared.others if isinstance(other, StatementCandidate) and other.row_id > row_id]
-        return min([self._now, *(max(other.created_at, other.recorded_from) - 1 for other in since)])
+        return min([self.now, *(max(other.created_at, other.recorded_from) - 1 for other in since)])
 
     def said_again(self, known: Known, row: Row) -> None:
         """Compare rows with a record as one that was said again whenever a row was."""
@@ -422,7 +422,7 @@ class Detection:
             if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
                 found[ends] = compared, other, verdict
         related: list[tuple[_Compared, Known, Verdict, float | None]] = []
-        for compared, other, verdict in paced(found.values()):
+        for compared, other, verdict in found.values():
             least = None
             if verdict.outcome == "independent":
                 # The latest of a topic is wanted, or both hold.
@@ -453,12 +453,15 @@ class Detection:
         for compared, *_ in paced(near):
             row = compared.row
             if row.public_id not in keys or keys[row.public_id][0] is not compared:
-                its_keys = [known.content_hash[:KEY_BYTES] for known in (row, *compared.others)]
-                stored.update([other.row_id for other in compared.others if isinstance(other, StatementCandidate)])
+                its_keys: list[bytes] = []
                 keys[row.public_id] = compared, its_keys
-                sought.update([SoughtText(key, row.scope, row.kind) for key in its_keys])
+                for known in (row, *compared.others):
+                    its_keys.append(known.content_hash[:KEY_BYTES])
+                    sought.add(SoughtText(its_keys[-1], row.scope, row.kind))
+                    if isinstance(known, StatementCandidate):
+                        stored.add(known.row_id)
         before: dict[bytes, list[Known]] = {}
-        for former in paced(self._writer.statements.superseded_of_text([*sought], stored)):
+        for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
         for compared, its_keys in keys.values():
             alike = len({*its_keys}) < len(its_keys)
@@ -496,7 +499,7 @@ class Detection:
     def _stored(self, rows: Sequence[Row], most: int) -> list[list[StatementCandidate]]:
         """The candidates that the store holds of each row."""
         sought = [Sought(self._keys(row).sought, row.scope, row.kind) for row in paced(rows)]
-        return self._writer.statements.candidates(sought, self._now, most)
+        return self._writer.statements.candidates(sought, self.now, most)
 
     def _keys(self, row: Row) -> RecordKeys:
         """The keys by which a row finds others, in descending weight, and by which it is found."""
@@ -562,7 +565,7 @@ class TextDetection(Detection):
 
     def _stored(self, rows: Sequence[Row], most: int) -> list[list[StatementCandidate]]:
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
-        stored = self._writer.statements.of_text(sought, self._now)
+        stored = self._writer.statements.of_text(sought, self.now)
         for row, records in zip(rows, stored, strict=True):
             records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
         return [records[-most:] for records in stored]
@@ -591,12 +594,11 @@ class Effects:
         detection: Detection,
         row_id: Callable[[Known], int],
         insert: Callable[[], None] | None,
-        now: int,
         *,
         asks: bool,
     ) -> None:
         """`asks` has a language model judge what the rules leave open."""
-        self.writer, self._detection, self._now, self._asks = writer, detection, now, asks
+        self.writer, self._detection, self._now, self._asks = writer, detection, detection.now, asks
         self._row_id, self._insert = row_id, insert
         # Old and new records; with the time at which the new one was said again, if it was said before the old one.
         self._superseded: list[tuple[Known, Known, Relation, int]] = []

@@ -107,7 +107,7 @@ def embed_rows(
     lacking: list[int] = []
     texts: list[str] = []
     contexts: list[str | None] = []
-    ahead = embedder.ahead
+    ahead = embedder.ahead.parts
     embedded = _embedded_texts(columns.text, columns.kind)
     for i, (text, context) in enumerate(zip(embedded, columns.context, strict=True)):
         if not columns.indexed[i] or i in made:
@@ -304,7 +304,7 @@ def _unit_rows(values: NDArray[np.float32]) -> list[bytes] | None:
     norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None
-    return [row.tobytes() for row in (values / norms[:, None]).astype("<f4")]
+    return [*map(np.ndarray.tobytes, (values / norms[:, None]).astype("<f4"))]
 
 
 def check_embedded(texts: Sequence[EmbeddedText], identity: Identity) -> None:

@@ -497,13 +497,13 @@ def _effects_of(
     engine: Engine, detection: Detection, stored: Mapping[int, Row], policy: WritePolicy
 ) -> Callable[[Writer | None], Effects]:
     """The maker of effects of stored rows."""
-    row_ids, now = {row.public_id: row_id for row_id, row in stored.items()}, now_us()
+    row_ids = {row.public_id: row_id for row_id, row in stored.items()}
     asks = policy.judge and engine.language_model is not None
 
     def row_id(known: Known) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
-    return lambda writer: Effects(writer, detection, row_id, None, now, asks=asks)
+    return lambda writer: Effects(writer, detection, row_id, None, asks=asks)
 
 
 # A language model judges what the rules leave open: whether a statement supersedes or contradicts an older one. Pairs

@@ -242,19 +242,20 @@ def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any] | Non
                 rows.valid_resolved[i] = True
 
 
+_MOMENTS = ("created_at", "updated_at", "recorded_from", "valid_from", "valid_until", "expires_at")
+
+
 def as_record(row: Row) -> Record:
     """A row that has just been inserted, as its record."""
+    moments: dict[str, Any] = {name: to_datetime(at) for name in _MOMENTS if (at := getattr(row, name)) is not None}
     return Record(
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
         importance=row.importance, pinned=row.pinned, authority=authority_of(row.authority), topic=row.topic,
-        source=row.source, position=row.position, created_at=to_datetime(row.created_at),
-        valid_from=checks.optional_datetime(row.valid_from), valid_until=checks.optional_datetime(row.valid_until),
-        valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=to_datetime(row.updated_at),
-        expires_at=checks.optional_datetime(row.expires_at), indexed=row.indexed,
+        source=row.source, position=row.position, valid_resolved=row.valid_resolved, supersedes=row.supersedes,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
-        recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
+        indexed=row.indexed, embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,
-        metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
+        metadata={} if row.metadata is None else msgspec.json.decode(row.metadata), **moments,
     )  # fmt: skip
 
 

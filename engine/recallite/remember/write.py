@@ -23,7 +23,7 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import authority_of
-from recallite.model.checks import check_vectors, now_us, to_datetime
+from recallite.model.checks import check_vectors, to_datetime
 from recallite.model.records import DEFAULT_IMPORTANCE, Contradiction, Link, NewRecord, OnExisting, Outcome, Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.change import replace_record
@@ -320,17 +320,18 @@ class Batch:
     ) -> None:
         """`later`: see `write_rows`. `asks` has a language model judge what the rules leave open."""
         self._writer, self._rows, self._identity = writer, rows, identity
-        self._policy, self._on_existing, self._now = policy, on_existing, now_us()
+        self._policy, self._on_existing = policy, on_existing
+        rows.waits_under = waits_under(rows, policy) if later else None
+        by_text = TextDetection(writer, rows, policy) if later else None
+        self._detection = by_text or Detection(writer, rows, policy)
+        self._now = self._detection.now
+        # Set if nothing but the text of a row decides what becomes of it.
+        self._by_text = None if near is not None or quotations else by_text
         # None where no row is merged into another, or linked to it.
         self._candidates: MergeCandidates | None = None
         if near is not None or quotations or policy.merge_strategy != "append":
             self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self.apply, self._now)
-        rows.waits_under = waits_under(rows, policy) if later else None
-        by_text = TextDetection(writer, rows, policy) if later else None
-        self._detection = by_text or Detection(writer, rows, policy)
-        # Set if nothing but the text of a row decides what becomes of it.
-        self._by_text = None if near is not None or quotations else by_text
-        self.effects = Effects(writer, self._detection, self._row_id, self.apply, self._now, asks=asks)
+        self.effects = Effects(writer, self._detection, self._row_id, self.apply, asks=asks)
         self._decisions: list[Decision] = []
         self._applied = 0
         # The records of this batch that others may look at, by public id.

@@ -1,4 +1,4 @@
-"""Patterns, tables of words and caches, which the modules of texts share.
+"""Patterns and tables of words, which the modules of texts share.
 
 All regular expressions take 0.15 s to compile, and a recall needs few: each is compiled when it is first used. Tables
 of words are in text files beside the modules that read them.
@@ -7,12 +7,9 @@ of words are in text files beside the modules that read them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar, cast
-
-T = TypeVar("T")
+from typing import cast
 
 
 class LazyPattern:
@@ -53,21 +50,3 @@ def read_tables(module: str) -> dict[str, str]:
         else:
             tables[name] += f"{line}\n"
     return tables
-
-
-class Cached(dict[str, T], Generic[T]):
-    """Cache of what a function makes of each text: emptied when it has `most`, and without long texts.
-
-    Thread-safe: what two threads compute at once is the same.
-    """
-
-    def __init__(self, read: Callable[[str], T], most: int, longest: int = 64) -> None:
-        self._read, self._most, self._longest = read, most, longest
-
-    def __missing__(self, text: str) -> T:
-        value = self._read(text)
-        if len(text) <= self._longest:
-            if len(self) >= self._most:
-                self.clear()
-            self[text] = value
-        return value

@@ -30,11 +30,11 @@ from hashlib import blake2b
 from itertools import chain, pairwise
 from math import log2
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import Stemmer
 
-from recallite.text.patterns import Cached, lazily, read_tables, word_set
+from recallite.text.patterns import lazily, read_tables, word_set
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
@@ -130,6 +130,27 @@ _SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # Of these one may be a word: Han, a syllable of Hangul, a consonant with a vowel.
 _HAN = lazily(f"[{_IDEOGRAPHS}]")
 _SYLLABLE = lazily(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
+
+
+T = TypeVar("T")
+
+
+class Cached(dict[str, T], Generic[T]):
+    """Cache of what a function makes of each word: emptied when it has `most`, and without long ones.
+
+    Thread-safe: what two threads compute at once is the same.
+    """
+
+    def __init__(self, read: Callable[[str], T], most: int, longest: int = 64) -> None:
+        self._read, self._most, self._longest = read, most, longest
+
+    def __missing__(self, word: str) -> T:
+        value = self._read(word)
+        if len(word) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[word] = value
+        return value
 
 
 class _PerThread(threading.local):

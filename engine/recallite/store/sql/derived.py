@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise, starmap
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -156,8 +156,8 @@ class Lexicon(Repository):
 
 # The further times at which a record was remembered, as JSON.
 _REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
-_KEY = struct.Struct("<q")
-KEY_BYTES = _KEY.size
+KEY = struct.Struct("<q")
+KEY_BYTES = KEY.size
 """The first bytes of a `content_hash` are the key of a text."""
 _FRAME = struct.Struct("<II")
 STORED_TEXT = (
@@ -385,7 +385,7 @@ class Statements(Repository):
             (self._id_array(ids),),
         )
         return [
-            (_within([key for (key,) in _KEY.iter_unpack(keys)], scope_id, rank), outline)  # twice mixed is plain
+            (_within([key for (key,) in KEY.iter_unpack(keys)], scope_id, rank), outline)  # twice mixed is plain
             for scope_id, rank, keys, outline in rows
         ]
 
@@ -404,7 +404,7 @@ class Statements(Repository):
         if not sought:
             return []
         ranks = (0, *self._lower_ranks())
-        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        scopes = self._tx.scopes.ids([*{*map(_scope_of, sought)}])
         stored, kinds = [], []
         for query in sought:
             for rank in ranks:
@@ -433,10 +433,12 @@ class Statements(Repository):
             current |= self._open(more, _CURRENT, now)
         candidates: list[list[StatementCandidate]] = [[] for _ in sought]
         for i, (kind, best) in enumerate(paced(zip(kinds, ranked, strict=True))):
-            found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
-            candidates[i // len(ranks)] += [
-                StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found
+            found = [
+                StatementCandidate(*(*current[row_id][1], weight))
+                for weight, row_id in best
+                if row_id in current and current[row_id][0] == kind
             ]
+            candidates[i // len(ranks)] += found[:limit]
         return candidates
 
     def _lower_ranks(self) -> list[int]:
@@ -453,11 +455,11 @@ class Statements(Repository):
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
         """List for each query the records of its text, in no order, that `candidates` would also find."""
-        keys = {query.key for query in sought}
+        keys = {*map(_key_of, sought)}
         if not keys:
             return []
         alike = self._tx.records.ids_by_text([*keys])
-        scopes = self._tx.scopes.ids([*{query.scope for query in sought}]) if alike else {}
+        scopes = self._tx.scopes.ids([*{*map(_scope_of, sought)}]) if alike else {}
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for row_id, ((kind, scope_id), fields) in self._open(alike, _CURRENT, now).items():
             text = alike[row_id], kind, scope_id
@@ -472,11 +474,11 @@ class Statements(Repository):
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""
-        alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
+        alike = self._tx.records.ids_by_text([*{*map(_key_of, sought)}])
         superseded = self._open(alike.keys() - without, "AND r.superseded_at IS NOT NULL")
         if not superseded:
             return []
-        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        scopes = self._tx.scopes.ids([*{*map(_scope_of, sought)}])
         texts = {(query.key, query.kind, scopes.get(query.scope)) for query in sought}
         return [
             StatementCandidate(*(*fields, 0))
@@ -531,14 +533,14 @@ class Statements(Repository):
         return [row for row in rows if row[0] in asked]
 
 
-_row_id = itemgetter(1)
+_row_id, _scope_of, _key_of = itemgetter(1), attrgetter("scope"), attrgetter("key")
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
 def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
     """The row of a version whose statement has this form."""
     keys = _within(form.keys, stored.scopes[i], stored.texts.authorities[i])
-    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _packed(form.frames), form.outline)
+    return StatementRow(stored.ids[i], b"".join(map(KEY.pack, keys)), _packed(form.frames), form.outline)
 
 
 def _packed(frames: Iterable[tuple[int, int]]) -> bytes:
@@ -552,7 +554,7 @@ def key_array(keys: bytes) -> NDArray[np.int64]:
 
 def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
     """The keys of records, each with its record."""
-    return [(key, row_id) for row_id, keys in rows for (key,) in _KEY.iter_unpack(keys)]
+    return [(key, row_id) for row_id, keys in rows for (key,) in KEY.iter_unpack(keys)]
 
 
 def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, NewType
 import msgspec
 
 from recallite.errors import StoreError
-from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, runs_of, stored_json, within
+from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, stored_json, within
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
@@ -39,6 +39,18 @@ class Change(NamedTuple):
     first_id: int
     last_id: int
     operation: Operation
+
+
+def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive row ids, as the first and the last of each, ascending."""
+    distinct = {*ids}
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
+        return [(min(distinct), max(distinct))]
+    runs: list[tuple[int, int]] = []
+    for row_id in sorted(distinct):
+        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
+        runs.append((first, row_id))
+    return runs
 
 
 class Changes(Repository):

@@ -16,7 +16,8 @@ from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Direction, Link
 from recallite.model.settings import WritePolicy
-from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Moment, Repository, read_row, runs_of
+from recallite.store.sql.meta import runs_of
+from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Moment, Repository, read_row
 
 
 class LinkRow(NamedTuple):

@@ -52,18 +52,6 @@ Typed = TypeVar("Typed")
 # later.
 
 
-def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
-    """The runs of consecutive row ids, as the first and the last of each, ascending."""
-    distinct = {*ids}
-    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
-        return [(min(distinct), max(distinct))]
-    runs: list[tuple[int, int]] = []
-    for row_id in sorted(distinct):
-        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
-        runs.append((first, row_id))
-    return runs
-
-
 def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
     """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
     try:

@@ -302,15 +302,12 @@ class Vectors(Repository):
             return
         ids = self._tx.new_ids("vector", len(vectors))
         as_given = embedder.vector_type == "float32"
-        self._insert_many(
-            "vector",
-            "id, record_id, part, embedder_id, value",
-            [
-                (vector_id, row_id, part, embedder.id, value if as_given else _kept(value, embedder))
-                for vector_id, (row_id, part, value, _) in zip(ids, vectors, strict=True)
-            ],
-        )
-        codes = [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
+        values, codes = [], []
+        for vector_id, (row_id, part, value, its_codes) in zip(ids, vectors, strict=True):
+            values.append((vector_id, row_id, part, embedder.id, value if as_given else _kept(value, embedder)))
+            if its_codes is not None:
+                codes.append((vector_id, its_codes))
+        self._insert_many("vector", "id, record_id, part, embedder_id, value", values)
         self._insert_many("token_code", "vector_id, codes", codes)
 
     def convert(self) -> None:

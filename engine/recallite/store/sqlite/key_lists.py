@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
-from recallite.store.sql.derived import KeysOf, pairs_of
+from recallite.store.sql.derived import KEY, KeysOf, pairs_of
 from recallite.store.sql.repository import IN_ARRAY, Repository
 
 if TYPE_CHECKING:
@@ -231,16 +232,25 @@ _MANY = 1000
 _SPARE = 8
 
 
-class Recent:
-    """The listed records after `after`, which runs have none of, with the keys of each."""
+class Listed:
+    """The runs of a list, and the listed records after `after`, which runs have none of, with the keys of each."""
 
-    def __init__(self, after: int, rows: Sequence[KeysOf]) -> None:
-        self.after, self.keys = after, dict(rows)
+    def __init__(self, read_runs: Callable[[], dict[int, Run]], after: int, rows: Sequence[KeysOf]) -> None:
+        self._read_runs, self.after, self.keys = read_runs, after, dict(rows)
         # The records of each key, once they are sought: those of a bulk are in a run before.
         self._by_key: dict[int, list[int]] | None = None
 
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        """The runs by their ids, read when they are first sought."""
+        return self._read_runs()
+
+    def forget_runs(self) -> None:
+        """Have the runs read again: one was added or removed."""
+        vars(self).pop("runs", None)
+
     def move(self, after: int) -> None:
-        """Leave out all records, as runs have those up to `after` now."""
+        """Leave out all records after the runs, as these have those up to `after` now."""
         self.after, self._by_key = after, None
         self.keys.clear()
 
@@ -248,8 +258,9 @@ class Recent:
         """Add records."""
         self.keys.update(rows)
         if self._by_key is not None:
-            for key, row_id in pairs_of(rows):
-                self._by_key.setdefault(key, []).append(row_id)
+            for row_id, keys in rows:
+                for (key,) in KEY.iter_unpack(keys):
+                    self._by_key.setdefault(key, []).append(row_id)
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove records; others are passed over."""
@@ -257,8 +268,8 @@ class Recent:
             if self._by_key is not None:
                 self._by_key[key].remove(row_id)
 
-    def holders(self, keys: Collection[int]) -> dict[int, list[int]]:
-        """The records of each of these keys; keys without any may be absent."""
+    def newest(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """The records of each of these keys that no run has; keys without any may be absent."""
         if self._by_key is None:
             self._by_key = {}
             self.add([*self.keys.items()])
@@ -290,7 +301,7 @@ class KeyLists(Repository):
         runs = [self._read(run_id) for run_id in self._column(f"SELECT id FROM {self._run}")]
         off = self._column(f"SELECT record_id FROM {self._off}")
         rows = self._rows(f"SELECT record_id, key FROM {self._key}")
-        rows += [(row_id, key) for key, row_id in pairs_of([*self._recent().keys.items()])]
+        rows += [(row_id, key) for key, row_id in pairs_of([*self._listed().keys.items()])]
         pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
         ids = np.concatenate([run.ids for run in runs] or [pairs[:0, 0]])
         counts = np.isin(ids, off, invert=True)
@@ -301,21 +312,22 @@ class KeyLists(Repository):
 
     def clear(self) -> None:
         """Unlist everything; the rows of the newest records are to be removed too."""
-        recent = self._recent()
-        recent.move(recent.after)
+        listed = self._listed()
+        listed.move(listed.after)
+        listed.forget_runs()
         for table in (self._run, self._off, self._key):
             self._execute(f"DELETE FROM {table}")
 
     def add(self, rows: Sequence[KeysOf], newest: int = 0) -> None:
         """List records by their keys; none of them is listed yet. `newest` is the last one stored, listed or not."""
-        recent = self._recent()
+        listed = self._listed()
         # Some may have been read with their rows just now.
-        new = [row for row in rows if row[0] > recent.after and row[0] not in recent.keys]
-        older = [row for row in rows if row[0] <= recent.after] if len(new) < len(rows) else ()
-        if len(recent.keys) + len(new) < _RECENT_RECORDS and newest - recent.after <= _MOST_PASSED:
-            recent.add(new)
+        new = [row for row in rows if row[0] > listed.after and row[0] not in listed.keys]
+        older = [row for row in rows if row[0] <= listed.after] if len(new) < len(rows) else ()
+        if len(listed.keys) + len(new) < _RECENT_RECORDS and newest - listed.after <= _MOST_PASSED:
+            listed.add(new)
         else:
-            self._fold_recent(recent, new, newest)
+            self._fold_recent(listed, new, newest)
         if older:
             self._add_older(older)
 
@@ -333,17 +345,16 @@ class KeyLists(Repository):
 
     def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
         """Unlist records; `erase` leaves nothing of their keys in the file, but in their own rows."""
-        recent = self._recent()
-        recent.remove([row[0] for row in rows])
-        rows = [row for row in rows if row[0] <= recent.after]
+        listed = self._listed()
+        listed.remove([row[0] for row in rows])
+        rows = [row for row in rows if row[0] <= listed.after]
         self._execute_many(f"DELETE FROM {self._key} WHERE key = ? AND record_id = ?", pairs_of(rows))
-        runs = self._runs() if rows else {}
-        if not runs:
+        if not (rows and listed.runs):
             return
         ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
         keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8")
         removed = 0
-        for run_id, run in runs.items():
+        for run_id, run in listed.runs.items():
             positions = entries_of(run, keys, ids)
             if not len(positions):
                 continue
@@ -360,53 +371,51 @@ class KeyLists(Repository):
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
-        by_key = self._recent().holders(keys)
+        listed = self._listed()
+        by_key = listed.newest(keys)
         for key, row_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value",
             (self._id_array([*keys]),),
         ):
             by_key.setdefault(key, []).append(row_id)
-        runs = [*self._runs().values()]
+        runs = [*listed.runs.values()]
         left, most = [*keys], count + _SPARE
         while runs and left:
             in_runs, beyond = newest(runs, left, most)
             unlisted = self._unlisted([*itertools.chain.from_iterable(in_runs.values())])
             left, most = [], 8 * most
             for key, ids in in_runs.items():
-                listed = ids if unlisted.isdisjoint(ids) else [row_id for row_id in ids if row_id not in unlisted]
-                listed.sort(reverse=True)
-                if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
+                counted = ids if unlisted.isdisjoint(ids) else [row_id for row_id in ids if row_id not in unlisted]
+                counted.sort(reverse=True)
+                if key in beyond and (len(counted) < count or counted[count - 1] < beyond[key]):
                     left.append(key)
                 else:
-                    by_key[key] = [*by_key.get(key, ()), *listed]
+                    by_key[key] = [*by_key.get(key, ()), *counted]
         return {key: sorted(row_ids, reverse=True)[:count] for key, row_ids in by_key.items()}
 
-    def _recent(self) -> Recent:
-        """The newest records that this transaction sees; a writer reads them once, until others have written."""
-        return self._tx.known(self._after, self._read_recent)
+    def _listed(self) -> Listed:
+        """What this transaction sees of the list; a writer reads it once, until others have written."""
+        return self._tx.known(self._after, self._read_listed)
 
-    def _read_recent(self) -> Recent:
+    def _read_listed(self) -> Listed:
         after = self._execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", (self._after,)).get or 0
-        return Recent(after, self._rows(self._recent_sql, (after,)))
+        return Listed(self._read_runs, after, self._rows(self._recent_sql, (after,)))
 
-    def _fold_recent(self, recent: Recent, new: Sequence[KeysOf], newest: int) -> None:
+    def _fold_recent(self, listed: Listed, new: Sequence[KeysOf], newest: int) -> None:
         """Make a run of the newest records and of new ones, if any; runs have all up to `newest` then."""
-        rows = [*recent.keys.items(), *new]
-        recent.move(max([newest, *(row[0] for row in rows)]))
+        rows = [*listed.keys.items(), *new]
+        listed.move(max([newest, *(row[0] for row in rows)]))
         self._execute(
             "INSERT INTO meta VALUES (?1, CAST(?2 AS TEXT)) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (self._after, recent.after),
+            (self._after, listed.after),
         )
         if rows:
             self._add_older(rows)
 
-    def _runs(self) -> dict[int, Run]:
-        """The runs that this transaction sees; a process reads each once."""
-        known = self._kept.by_id
-        run_ids = self._column(f"SELECT id FROM {self._run}")
-        if known.keys() == {*run_ids}:
-            return dict(known)
-        runs = {run_id: known.get(run_id) or self._read(run_id) for run_id in run_ids}
+    def _read_runs(self) -> dict[int, Run]:
+        """Read the runs that this transaction sees, each of them once in a process."""
+        kept, run_ids = self._kept.by_id, self._column(f"SELECT id FROM {self._run}")
+        runs = {run_id: kept.get(run_id) or self._read(run_id) for run_id in run_ids}
         self._kept.by_id = dict(runs)
         return runs
 
@@ -433,6 +442,7 @@ class KeyLists(Repository):
             (run_id, run.first_id, run.keys.astype("<i8").tobytes(), run.offsets.astype("<u4").tobytes()),
         )
         self._kept.by_id[run_id] = run
+        self._listed().forget_runs()
 
     def _merge_due(self) -> None:
         """Merge runs while there are enough of one size, and rewrite any in which much no longer counts."""
@@ -442,7 +452,7 @@ class KeyLists(Repository):
                 break
             sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         unlisted = np.array(self._column(f"SELECT record_id FROM {self._off}"), dtype=np.int64)
-        for run_id, run in self._runs().items() if len(unlisted) >= _LOOK_RECORDS else ():
+        for run_id, run in self._listed().runs.items() if len(unlisted) >= _LOOK_RECORDS else ():
             # Unlisted records in the range of a run are nearly always its own.
             within = np.count_nonzero((unlisted >= run.first_id) & (unlisted <= run.last_id))
             if within > min(len(run.keys) // _KEYS_LEFT, _MOST_UNLISTED):
@@ -450,7 +460,7 @@ class KeyLists(Repository):
 
     def _merge(self, run_ids: Sequence[int]) -> bool:
         """Replace runs by one, without what no longer counts; False if it cannot be made or would change nothing."""
-        every = self._runs()
+        every = self._listed().runs
         runs = [every[run_id] for run_id in run_ids]
         first, last = min(run.first_id for run in runs), max(run.last_id for run in runs)
         if last - first >= MOST_APART:
@@ -463,6 +473,7 @@ class KeyLists(Repository):
         if len(run_ids) == 1 and not len(gone):
             return False
         self._execute(f"DELETE FROM {self._run} WHERE id {IN_ARRAY}", (self._id_array(run_ids),))
+        self._listed().forget_runs()
         if len(gone):
             self._execute(f"DELETE FROM {self._off} WHERE record_id {IN_ARRAY}", (self._id_array(gone),))
         whole = merged(runs, gone)
@@ -483,6 +494,7 @@ class KeyLists(Repository):
         instead = keys_instead(run, positions)
         if not len(instead):
             self._execute(f"DELETE FROM {self._run} WHERE id = ?", (run_id,))
+            self._listed().forget_runs()
             self._execute(f"DELETE FROM {self._off} WHERE record_id {IN_ARRAY}", (self._id_array(run.ids),))
             return
         with self._database.blob_open("main", self._run, "keys", run_id, True) as blob:

@@ -134,7 +134,8 @@ class SqliteStore(Store):
 
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
-        self.check_usable()
+        if self._closed or os.getpid() != self._process:
+            self.check_usable()
         background = wait and gives_way.get()
         self._enter(background=background)
         writer: SqliteTransaction | None = None

@@ -20,17 +20,21 @@ from msgspec.structs import replace
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
-from recallite.text.statements.difference import PLACED, PLACES, Slot, does_again, is_again, slot_of
-from recallite.text.statements.instructions import judge_instructions
+from recallite.text.statements.instructions import instructions_of, judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.properties import (
     NAMED,
+    PLACED,
+    PLACES,
     PLAIN,
     TONE,
     USES,
     Property,
+    Slot,
     Traits,
     Words,
+    does_again,
+    is_again,
     is_named,
     is_of_one_subject,
     is_of_time,
@@ -39,6 +43,7 @@ from recallite.text.statements.properties import (
     nouns_of,
     of_object,
     shared_ends,
+    slot_of,
     traits_of,
     type_of,
 )
@@ -68,10 +73,10 @@ def judge_all(pairs: Iterable[Pair], several: frozenset[str] = SEVERAL) -> list[
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
     """The verdict on one pair."""
-    ours, theirs = traits_of(new), traits_of(old)
+    ours, theirs = new.traits or traits_of(new), old.traits or traits_of(old)
     if (same := _same(new, old, ours, theirs)) is not None:
         return same
-    if (instructed := judge_instructions(new.text, old.text)) is not None:
+    if instructions_of(new.text) and (instructed := judge_instructions(new.text, old.text)) is not None:
         if instructed.outcome == "supersedes" and (hindrance := _hindrance(new, old, later)):
             return Verdict("contradicts", _OPEN, f"{instructed.reason}, but {hindrance}")
         return instructed

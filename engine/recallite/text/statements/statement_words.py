@@ -10,9 +10,9 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import Cached, lazily, word_set
+from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.words import normalized, share_of, stem_of
+from recallite.text.words import Cached, normalized, share_of, stem_of
 
 _MOST_CACHED = 1 << 16
 

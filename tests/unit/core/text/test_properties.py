@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from recallite.text.statements import Verdict, judge, keys_of, statement_of
-from recallite.text.statements.outlines import outline_of_statement
+from recallite.text.statements.keys import outline_of_statement
 from recallite.text.statements.properties import traits_of
 
 SUBJECTS = ("Gwen", "Dr. Hale", "My brother", "The tenant", "Customer 12", "Node 3", "Kestrel's API")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recallite.text.statements import frames_of, judge, keys_of, statement_of
 from recallite.text.statements import statement_words as reading
-from recallite.text.statements.outlines import outline_of_statement
+from recallite.text.statements.keys import outline_of_statement
 from recallite.text.words import normalized
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
