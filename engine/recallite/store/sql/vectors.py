@@ -404,7 +404,8 @@ class Vectors(Repository):
 
 def _are_unit(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Which of some vectors are finite and of unit length."""
-    return np.abs(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) - 1.0) < 1e-3
+    squares: NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    return np.abs(squares - 1.0) < 1e-3
 
 
 def _float32_bytes(value: bytes, dimension: int) -> bytes:
