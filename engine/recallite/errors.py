@@ -28,30 +28,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-__all__ = [
-    "AccessDenied",
-    "Conflict",
-    "DocumentError",
-    "EmbedderError",
-    "EmbedderMismatch",
-    "InvalidInput",
-    "InvalidItem",
-    "KernelError",
-    "LanguageModelError",
-    "NotADatabase",
-    "NotFound",
-    "RecalliteError",
-    "ServerError",
-    "StoreClosed",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreUnavailable",
-    "WorkerLost",
-    "WriteUnknown",
-    "WrongKey",
-]
-
-
 InputReason: TypeAlias = Literal["value", "text", "vector", "filter", "authority"]
 ConflictReason: TypeAlias = Literal["exists", "superseded"]
 StoreReason: TypeAlias = Literal[
@@ -256,7 +232,9 @@ class KernelError(RecalliteError, ValueError):
     """A kernel refused its arguments."""
 
 
-CLASSES: dict[str, type[RecalliteError]] = {name: globals()[name] for name in __all__}
+CLASSES: dict[str, type[RecalliteError]] = {
+    name: kind for name, kind in globals().items() if isinstance(kind, type) and issubclass(kind, RecalliteError)
+}
 """Every class by its name."""
 
 

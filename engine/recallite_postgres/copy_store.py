@@ -21,13 +21,13 @@ from msgspec import structs
 from recallite.derivation import derive
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreUnavailable
-from recallite.model.checks import check_flag, check_scope
+from recallite.model.checks import check_flag, check_scope, is_address
 from recallite.model.environment import named_key
 from recallite.model.records import Hits, Plain
 from recallite.model.settings import Settings
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
-from recallite.store.opening import is_address, open_store, shown_path, store_exists
+from recallite.store.opening import open_store, shown_path, store_exists
 from recallite.store.sql.meta import CopyMark
 from recallite.store.store import Progress, Store
 from recallite.store.transaction import Reader, Writer

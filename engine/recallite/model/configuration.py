@@ -85,7 +85,7 @@ def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     if form is None:
         raise InvalidInput(f"{file}: a settings file is written as one of {', '.join(_WRITERS)}")
     try:
-        with replacing(file) as descriptor, open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
+        with replacing(file) as descriptor, open(descriptor, "wb", closefd=False) as stream:
             stream.write(form(table))
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be written: {fault.strerror}") from fault
@@ -137,35 +137,23 @@ def check_keys_once(node: Any, seen: set[int]) -> None:
             check_keys_once(inner, seen)
 
 
-def _to_toml(table: Mapping[str, Any]) -> str:
-    import tomli_w
-
-    def without_none(value: Any) -> Any:  # which TOML has not
-        if isinstance(value, Mapping):
-            return {key: without_none(inner) for key, inner in value.items() if inner is not None}
-        return value
-
-    return tomli_w.dumps(without_none(table))
-
-
-def _to_json(table: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(table, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _to_yaml(table: Mapping[str, Any]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(dict(table), sort_keys=False, allow_unicode=True))
+def _without_none(value: Any) -> Any:
+    """A table without what TOML cannot say."""
+    if isinstance(value, Mapping):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    return value
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     ".toml": _toml, ".json": _json, ".jsonc": _json, ".json5": _json, ".yaml": _yaml, ".yml": _yaml,
 }  # fmt: skip
-_WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    ".toml": _to_toml, ".json": _to_json, ".jsonc": _to_json, ".json5": _to_json, ".yaml": _to_yaml, ".yml": _to_yaml,
-}  # fmt: skip
+_WRITERS: dict[str, Callable[[Mapping[str, Any]], bytes]] = {
+    ".toml": lambda table: msgspec.toml.encode(_without_none(table)),
+    **dict.fromkeys(
+        (".json", ".jsonc", ".json5"), lambda table: msgspec.json.format(msgspec.json.encode(table)) + b"\n"
+    ),
+    **dict.fromkeys((".yaml", ".yml"), msgspec.yaml.encode),
+}
 
 
 Built = TypeVar("Built")

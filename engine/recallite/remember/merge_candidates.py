@@ -104,9 +104,7 @@ class MergeCandidates:
         for neighbor in self._neighbors[i]:
             candidate = self._by_id.get(neighbor.row_id)
             if candidate is None or candidate.text_row is None:
-                matches.append(
-                    Match(neighbor.row_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
-                )
+                matches.append(Match(candidate or neighbor.row_id, neighbor.cosine, neighbor.whole))
         floor = self._policy.floor
         if self._batch_matches is None or floor is None:
             return matches

@@ -11,17 +11,15 @@ from recallite.model.checks import check_path, is_address
 from recallite.store.columns import Derive
 from recallite.store.sqlite import foreign
 from recallite.store.sqlite.connection import files_beside, is_file_of, remove_database, rename_database
-from recallite.store.sqlite.restoring import PutBack, discard, proven_damage, put_back
+from recallite.store.sqlite.restoring import discard, proven_damage, put_back
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Store
 from recallite.system import plugins
 
 __all__ = [
-    "PutBack",
     "discard",
     "files_beside",
     "foreign",
-    "is_address",
     "is_file_of",
     "open_store",
     "proven_damage",

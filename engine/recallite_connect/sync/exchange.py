@@ -22,9 +22,8 @@ from msgspec import Struct, structs
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.model.checks import now_us
+from recallite.model.checks import is_address, now_us
 from recallite.model.reports import Synced, SyncedDevice
-from recallite.store.opening import is_address
 from recallite.store.sql.meta import SyncedRow
 from recallite.store.store import Store
 from recallite.store.transaction import Reader, Writer

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import InvalidInput, StoreClosed, StoreError, WrongKey
 from recallite.model.authority import Authority, check_authority
+from recallite.model.checks import is_address
 from recallite.model.records import NewRecord
-from recallite.store.opening import is_address
 from recallite.system.files import FolderLock, open_to_add, sync_folder, unfinished
 from recallite.system.folders import user_folder
 from recallite.system.local_socket import is_private

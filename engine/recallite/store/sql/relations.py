@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -29,14 +31,6 @@ class LinkRow(NamedTuple):
     strength: float
     created_at: int
     reason: str | None = None
-
-
-class Step(NamedTuple):
-    """One link, as row ids of where a walk comes from and where it leads."""
-
-    near: int
-    far: int
-    strength: float
 
 
 _LINK = (
@@ -116,19 +110,18 @@ class Links(Repository):
 
     def steps(
         self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
-    ) -> list[Step]:
-        """Every link from one of these records to one that a filter admits."""
+    ) -> list[tuple[int, int, float]]:
+        """Every link from one of these records to one that a filter admits: both, and its strength."""
         condition = self._tx.conditions.matching(visible, now)
         of_types, bound = self._of_types(types)
-        steps: list[Step] = []
+        steps: list[tuple[int, int, float]] = []
         for name, near, far in (("out", "source_id", "target_id"), ("in", "target_id", "source_id")):
             if direction in (name, "both"):
-                rows = self._rows(
+                steps += self._rows(
                     f"SELECT l.{near}, l.{far}, l.strength FROM link l JOIN record r ON r.id = l.{far} "
                     f"WHERE l.{near} {IN_ARRAY} {of_types} AND ({condition.sql})",
                     (self._id_array(ids), *bound, *condition.values),
                 )
-                steps += map(Step._make, rows)
         return steps
 
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
@@ -299,8 +292,7 @@ class Supersessions(Repository):
 
     def chain(self, row_id: int) -> list[int]:
         """A record, and the records that it supersedes and that supersede it, transitively: the oldest first."""
-        begins_at = {row_id: 0}
-        edges: dict[int, list[int]] = {}
+        begins_at, sorter = {row_id: 0}, TopologicalSorter({row_id: ()})
         for near, far in (("old_id", "new_id"), ("new_id", "old_id")):
             rows = self._execute(
                 f"WITH RECURSIVE reached(id) AS (SELECT ? UNION SELECT x.{far} FROM reached JOIN supersession x "
@@ -310,9 +302,20 @@ class Supersessions(Repository):
                 (row_id,),
             )
             for old, new, begins in rows:
-                edges.setdefault(old, []).append(new)
+                sorter.add(new, old)
                 begins_at[new if far == "new_id" else old] = begins
-        return _in_order(begins_at, edges)
+        with suppress(CycleError):  # which another program has made: what is outside of it is in order
+            sorter.prepare()
+        # Where that leaves a choice, the one that began first.
+        free: list[tuple[int, int]] = []
+        ordered: list[int] = []
+        while True:
+            for free_id in sorter.get_ready():
+                heappush(free, (begins_at[free_id], free_id))
+            if not free:
+                return ordered
+            ordered.append(heappop(free)[1])
+            sorter.done(ordered[-1])
 
     def formers(
         self, ids: Sequence[int] | NDArray[np.int64], now: int, known_at: int | None = None
@@ -532,27 +535,6 @@ def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
     if known_at is None:
         return "x.known_until IS NULL", ()
     return "x.known_from <= ? AND (x.known_until IS NULL OR x.known_until > ?)", (known_at, known_at)
-
-
-def _in_order(begins_at: dict[int, int], edges: dict[int, list[int]]) -> list[int]:
-    """Records, each before its successors; where that leaves a choice, the one that began first."""
-    waiting = dict.fromkeys(begins_at, 0)
-    for successors in edges.values():
-        for row_id in successors:
-            waiting[row_id] += 1
-    free: list[tuple[int, int]] = []
-    for row_id, before in waiting.items():
-        if not before:
-            heappush(free, (begins_at[row_id], row_id))
-    ordered = []
-    while free:
-        row_id = heappop(free)[1]
-        ordered.append(row_id)
-        for successor in edges.get(row_id, ()):
-            waiting[successor] -= 1
-            if not waiting[successor]:
-                heappush(free, (begins_at[successor], successor))
-    return ordered
 
 
 # Records that wait to be compared, pairs that wait to be judged, and statements that were repeated.
