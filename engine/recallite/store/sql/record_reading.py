@@ -299,8 +299,8 @@ class RecordReader(Repository):
         """
         near = f"FROM record WHERE recorded_until IS NULL AND id {{}} ? ORDER BY id {{}} LIMIT {_NEIGHBOURS}"
         ((since,),) = self._execute(
-            f"SELECT min(updated_at) FROM (SELECT * FROM (SELECT updated_at {near.format('>', 'ASC')}) AS next UNION ALL "
-            f"SELECT updated_at FROM record WHERE id > ? AND id {IN_ARRAY}) AS later WHERE updated_at <= ?",
+            f"SELECT min(updated_at) FROM (SELECT * FROM (SELECT updated_at {near.format('>', 'ASC')}) AS next "
+            f"UNION ALL SELECT updated_at FROM record WHERE id > ? AND id {IN_ARRAY}) AS later WHERE updated_at <= ?",
             (row_id, row_id, self._id_array(sorted(others)), now),
         )
         ((before,),) = self._execute(
