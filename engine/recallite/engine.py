@@ -251,10 +251,11 @@ class Engine:
 
     def counted(self, record: Record) -> Record:
         """A stored record with the accesses that are not written yet; a closed version has none."""
-        accesses, last_at = self.accesses.pending(record.id)
-        if not accesses or record.recorded_until is not None:
+        pending = self.accesses.pending(record.id)
+        if pending is None or record.recorded_until is not None:
             return record
-        return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
+        count, accessed_at = record.access_count + pending.times, to_datetime(pending.last_at)
+        return structs.replace(record, access_count=count, accessed_at=accessed_at)
 
     def require_whole(self, verb: str, *, owner: bool) -> None:
         """Raise InvalidInput for a scoped handle and StoreError for a tenant; `verb` names what needs more."""
@@ -369,9 +370,6 @@ def _language_model(model: LanguageModel | str | None) -> LanguageModel | None:
     return OpenAICompatible(address=address)
 
 
-_NONE = Access(0, 0)
-
-
 class AccessLog:
     """Access counts in memory: recall does not write, so they are written with a later write and at close."""
 
@@ -380,27 +378,36 @@ class AccessLog:
         self._accesses: dict[str, Access] = {}
         self._taken_at = perf_counter()
         # What was recalled when, not counted yet: a recall waits for no lock.
-        self._recalled: deque[tuple[int, Sequence[str]]] = deque()
+        self._recalled: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
 
-    def add(self, public_ids: Sequence[str]) -> None:
-        """Count one access of each."""
-        self._recalled.append((now_us(), public_ids))
+    def add(self, recalled: Sequence[tuple[str, int]]) -> None:
+        """Count one access of each, given by public id and row id."""
+        self._recalled.append((now_us(), recalled))
         if len(self._recalled) > _RECALLS_KEPT:
             with self._lock:
                 self._count()
 
-    def pending(self, public_id: str) -> Access:
+    def pending(self, public_id: str) -> Access | None:
         """Accesses of a record that are not written yet."""
         with self._lock:
             if self._recalled:
                 self._count()
-            return self._accesses.get(public_id, _NONE)
+            return self._accesses.get(public_id)
 
     def _count(self) -> None:
         while self._recalled:
-            now, public_ids = self._recalled.popleft()
-            for public_id in public_ids:
-                self._accesses[public_id] = Access(self._accesses.get(public_id, _NONE).times + 1, now)
+            now, recalled = self._recalled.popleft()
+            for public_id, row_id in recalled:
+                self._add(public_id, Access(row_id, 1, now))
+
+    def _add(self, public_id: str, access: Access) -> None:
+        """Add accesses; those of a record that another has followed under its id are dropped."""
+        before = self._accesses.get(public_id)
+        if before is not None and before.row_id >= access.row_id:
+            if before.row_id > access.row_id:
+                return
+            access = Access(access.row_id, before.times + access.times, max(before.last_at, access.last_at))
+        self._accesses[public_id] = access
 
     @property
     def due(self) -> bool:
@@ -420,8 +427,7 @@ class AccessLog:
         """Add accesses that could not be written."""
         with self._lock:
             for public_id, access in accesses.items():
-                before = self._accesses.get(public_id, _NONE)
-                self._accesses[public_id] = Access(before.times + access.times, max(before.last_at, access.last_at))
+                self._add(public_id, access)
 
 
 class Handle(Protocol):

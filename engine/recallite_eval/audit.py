@@ -222,7 +222,7 @@ class _Comparison:
 
     def __init__(self, engine: Engine, reader: Reader, ids: Sequence[int], names: Sequence[str]) -> None:
         policy, usual = engine.write_policy, WritePolicy()
-        self._reader, self._ids, self._checks = reader, {*ids}, names
+        self._reader, self._ids, self._checks, self._now = reader, {*ids}, names, now_us()
         self._several = several_valued(policy.several_values)
         self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0
         self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
@@ -267,7 +267,10 @@ class _Comparison:
 
     def _of_pair(self, pair: tuple[int, int], records: dict[int, Record]) -> Finding | None:
         again = self._reader.comparisons.occurrences(pair)
-        claims = {row_id: Claim.of_record(records[row_id], again.get(row_id, ())) for row_id in pair}
+        claims = {
+            row_id: Claim.of_record(self._reader, row_id, records[row_id], again.get(row_id, ()), self._now)
+            for row_id in pair
+        }
         old_id, new_id = sorted(pair, key=lambda row_id: (claims[row_id].told_at[-1], _begins(records[row_id])))
         old, new = records[old_id], records[new_id]
         verdict = judge(

@@ -131,17 +131,20 @@ def _recall_together(engine: Engine, part: _Together) -> list[Hits]:
     spent = {} if part.split_ms is None else {"split": part.split_ms}
     spent["embed"] = (perf_counter() - began) * 1e3
     with engine.store.read() as reader:
-        recalled = _recall_in_view(engine, reader, queries, request, decomposed=bool(sub.queries))
+        row_ids: dict[str, int] = {}
+        recalled = _recall_in_view(engine, reader, queries, request, row_ids, decomposed=bool(sub.queries))
         for text, hits in zip(part.texts, recalled, strict=True):
             hits.stages = {**spent, **hits.stages}
             hits.sub_queries, hits.scopes = sub.queries, sub.scopes
             if part.vectors is None and request.takes_steps and recognise(text).steps:
-                _follow_steps(engine, reader, text, hits, part.request)
+                _follow_steps(engine, reader, text, hits, part.request, row_ids)
+        if request.counted and request.filter.as_of is not None:  # an access of a version is one of its record
+            row_ids = reader.records.find_ids([*row_ids], "/")
     if request.counted:
         shared, base = request.filter.shared, request.filter.base
         # What the handle only reads is not counted.
         counted = [hit.id for hits in recalled for hit in hits if not shared or not is_shared(as_seen(hit, base).scope)]
-        engine.accesses.add(counted)
+        engine.accesses.add([(id, row_ids[id]) for id in counted if id in row_ids])
     return recalled
 
 
@@ -159,11 +162,12 @@ def embed_queries(
 
 
 def _recall_in_view(
-    engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool = False
-) -> list[Hits]:
+    engine: Engine, reader: Reader, queries: Queries, request: Request, row_ids: dict[str, int], *,
+    decomposed: bool = False,
+) -> list[Hits]:  # fmt: skip
     """The hits of queries by a view of the index, with those of higher authorities before lower ones."""
     began = perf_counter()
-    with open_view(engine, reader, queries, request) as opened:
+    with open_view(engine, reader, queries, request, row_ids) as opened:
         opened_at = perf_counter()
         answers = answer_all(opened, queries, request, decomposed=decomposed)
         answered_at = perf_counter()
@@ -201,7 +205,9 @@ def _recall_narrowed(engine: Engine, opened: Opened, question: Queries, request:
     return hits_of_answers(engine, narrowed, question, answer_all(narrowed, question, request), request)[1][0]
 
 
-def _follow_steps(engine: Engine, reader: Reader, question: str, hits: Hits, request: Request) -> None:
+def _follow_steps(
+    engine: Engine, reader: Reader, question: str, hits: Hits, request: Request, row_ids: dict[str, int]
+) -> None:
     """Let what further steps of a question find join its hits."""
     began = perf_counter()
     profile = structs.replace(request.profile, standing_instructions=0)
@@ -211,7 +217,7 @@ def _follow_steps(engine: Engine, reader: Reader, question: str, hits: Hits, req
         hits_of: dict[int, Hits] = {}
         for part in by_reading(engine, questions, step_request):
             queries = prepare_queries(engine, [questions[i] for i in part], None, step_request, reader)
-            hits_of |= zip(part, _recall_in_view(engine, reader, queries, step_request), strict=True)
+            hits_of |= zip(part, _recall_in_view(engine, reader, queries, step_request, row_ids), strict=True)
         return [hits_of[i] for i in range(len(questions))]
 
     follow(question, hits, request, recall_steps)
@@ -226,6 +232,7 @@ def hits_of_answers(
     answers, relations, contradictions = bring_related(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
+    opened.row_ids.update([(record.public_id, row_id) for row_id, record in records.items()])
     size = float(opened.view.terms.records)
     answers = assess_by_text(queries, answers, records, request, opened.embedder_name, relations, size)
     related = relations_of(opened, [*records], request, contradictions)

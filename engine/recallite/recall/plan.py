@@ -72,6 +72,8 @@ class Opened(NamedTuple):
     view: kernels.View
     embedder_name: str | None
     any_superseded: bool
+    # The row ids of the records that were fetched, by public id.
+    row_ids: dict[str, int]
 
     def under(self, request: Request) -> Opened:
         """The same commit under another filter."""
@@ -85,7 +87,9 @@ class Opened(NamedTuple):
         self.memory_index.lock.release_reading()
 
 
-def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
+def open_view(
+    engine: Engine, reader: Reader, queries: Queries, request: Request, row_ids: dict[str, int] | None = None
+) -> Opened:
     """The index at this read transaction's commit, under the request's filter."""
     index = engine.index_within("/" if request.filter.shared else request.filter.base)
     index.hold(reader)
@@ -96,7 +100,7 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
         index.lock.release_reading()
         raise
     name = None if index.embedder is None else index.embedder.name if queries.cohort is None else BY_COHORT
-    return Opened(reader, index, view, name, superseded)
+    return Opened(reader, index, view, name, superseded, {} if row_ids is None else row_ids)
 
 
 def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> tuple[kernels.View, bool]:

@@ -9,7 +9,7 @@ user's phone number?" is not answered by "User works at Calder Freight".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -98,8 +98,9 @@ _POSITIONS = _set(
     "behind above under beside between inside outside into home here there street room city live lives address located"
 )
 _PREPOSITIONS = _set("in at on from near via")
-# Words before the last and the first year of a time.
-_UP_TO, _FROM = _set("until till to before by"), _set("since after")
+# Words before the last and the first year of a time, and between two: "from 2014 to 2018", "between 2014 and 2018".
+_UP_TO, _FROM = _set("until till to before by through thru"), _set("since after from")
+_BETWEEN, _ALSO = frozenset(("between",)), frozenset(("and",))
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")
 _DURATIONS = _NUMBERS | _UNITS | _set("since until till always")
@@ -213,7 +214,7 @@ HAS: dict[str, Callable[[str], bool]] = {
 _TOKEN = re.compile(r"\w(?:[\w.,'-]*\w)?")
 _DIGITS = re.compile(r"\d+")
 _PURE_NUMBER = re.compile(r"\d[\d.,]*")
-_YEAR = re.compile(r"(?:1\d|20)\d\d")
+_YEAR, _NO_END, _DASH = re.compile(r"(?:1\d|20)\d\d"), "9999", re.compile(r"(?<=\d)(?: ?[\u2013\u2014] ?| - )")
 _LETTER, _COUNTED = re.compile(r"[^\W\d_]"), re.compile(r"\d+[A-Za-z]{1,3}")
 _VERSION, _MEASURE = re.compile(r"\d+(?:\.\d{1,3}){2,}"), re.compile(r"\d+-[a-z]")
 _NAMED_AFTER = _set("on in at for with from to of by under")
@@ -285,8 +286,7 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
     if (asked.numbers or asked.years) and len(text) <= _LONGEST_TOLD:
         known = {*_TOKEN.findall(whole)}
         known |= {NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & known}
-        other_years = [place for place, word in enumerate(told) if _YEAR.fullmatch(word) and word not in asked.words]
-        if other_years and any(not _is_within(year, told, other_years) for year in asked.years - known):
+        if asked.years - known and _is_of_other_years(asked, asked.years - known, text):
             return True
         if asked.numbers - known and _numbers_in(told)[0].difference(asked.words):
             return True
@@ -299,14 +299,46 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
     return False
 
 
-def _is_within(year: str, told: Sequence[str], bounds: Sequence[int]) -> bool:
-    """Whether a year is within all that a text has at these places: "until March 2019", "from 2014 to 2018"."""
-    for place in bounds:
-        before, after = ({*map(str.lower, words)} for words in (told[max(place - 2, 0) : place], told[place + 1 :][:1]))
-        begins, ends = before & _FROM or after & _UP_TO, before & _UP_TO
-        if not ((ends and year <= told[place]) or (begins and year >= told[place])):
-            return False
-    return True
+def _is_of_other_years(asked: Named, years: Set[str], text: str) -> bool:
+    """Whether one of these years of a question, or the time that it bounds, is outside one that a text has."""
+    told = _TOKEN.findall(_DASH.sub(" to ", text))
+    periods = [*_periods(told, [i for i, word in enumerate(told) if _YEAR.fullmatch(word) and word not in asked.words])]
+    return any(
+        last < begin or end < first
+        for begin, end in _periods(asked.words, [i for i, word in enumerate(asked.words) if word in years])
+        for first, last in periods
+    )
+
+
+def _periods(words: Sequence[str], places: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The first and the last year of each time with years at these places: "until March 2019", "from 2014 to 2018"."""
+    lower, left = [*map(str.lower, words)], [*places]
+    while left:
+        place = left.pop(0)
+        begin = end = words[place]
+        bounds = _bounds_before(lower, place)
+        joints = {word for word in lower[place + 1 : left[0]] if not _leads_on(word)} if left else None
+        until = joints and (joints <= _UP_TO or (joints == _ALSO and bounds & _BETWEEN))
+        if until and begin <= words[left[0]]:
+            end = words[left.pop(0)]
+        elif bounds & _UP_TO:
+            begin = ""
+        elif bounds & _FROM or not _UP_TO.isdisjoint(lower[place + 1 : place + 2]):
+            end = _NO_END
+        yield begin, end
+
+
+def _bounds_before(words: Sequence[str], place: int) -> set[str]:
+    """The words before a year that may bound it, past those of a time: "until the end of May 2019"."""
+    begin = max(place - 2, 0)
+    while begin and _leads_on(words[begin]):
+        begin -= 1
+    return {*words[begin:place]}
+
+
+def _leads_on(word: str) -> bool:
+    """Whether a word may stand in a time before its year."""
+    return word in _NO_PLACE or word in ("the", "of") or word[0].isdecimal()
 
 
 def _numbers_in(words: Sequence[str]) -> tuple[set[str], set[str]]:

@@ -27,6 +27,8 @@ from recallite.remember.relations import (
     outranks,
     said_after,
     which_stands,
+    without_future,
+    written_at,
 )
 from recallite.store.columns import Row, RowColumns, stated_at
 from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
@@ -232,8 +234,7 @@ class Detection:
         earlier = compared.times.get(known.public_id, ()) if compared is not None and with_earlier else ()
         times = {told_at, *further, *again, *earlier}
         if compared is not None and max(times) > self.now:
-            written_at = self._written_at(compared) - (known is not compared.row)
-            times = {moment if moment <= self.now else written_at for moment in times}
+            times = without_future(times, self.now, self._written_at(compared) - (known is not compared.row))
         return tuple(sorted(times))
 
     def _written_at(self, compared: _Compared) -> int:
@@ -242,8 +243,8 @@ class Detection:
         if row.updated_at <= self.now:
             return row.updated_at
         row_id = self._writer.records.find_ids([row.public_id], "/").get(row.public_id, NEVER)
-        since = [other for other in compared.others if isinstance(other, StatementCandidate) and other.row_id > row_id]
-        return min([self.now, *(max(other.created_at, other.recorded_from) - 1 for other in since)])
+        stored = [other.row_id for other in compared.others if isinstance(other, StatementCandidate)]
+        return written_at(self._writer, row_id, row.updated_at, self.now, stored)
 
     def said_again(self, known: Known, row: Row) -> None:
         """Compare rows with a record as one that was said again whenever a row was."""

@@ -616,8 +616,11 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
                 writer.links.drop(*ends, ["contradicts"])
     if outcome == "supersedes":
         again = writer.comparisons.occurrences([old_id, new_id])
-        new = Claim.of_record(pair.new, again.get(new_id, ()))
-        if which_stands(new, Claim.of_record(pair.old, again.get(old_id, ()))) is not new:
+        old, new = (
+            Claim.of_record(writer, row_id, record, again.get(row_id, ()), now_us())
+            for row_id, record in ((old_id, pair.old), (new_id, pair.new))
+        )
+        if which_stands(new, old) is not new:
             outcome = "contradicts"
     if outcome == "supersedes":
         try:

@@ -7,7 +7,7 @@ show them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
@@ -63,16 +63,22 @@ class Claim(NamedTuple):
         return cls(told_at, known.authority, known.pinned, known.expires_at is not None, over_at)
 
     @classmethod
-    def of_record(cls, record: Record, repeated: Iterable[Occurrence] = ()) -> Claim:
+    def of_record(cls, reader: Reader, row_id: int, record: Record, repeated: Iterable[Occurrence], now: int) -> Claim:
         """Return the claim of a record as callers have it."""
-        created_at, recorded_from, valid_from, valid_until = (
+        created_at, recorded_from, valid_from, valid_until, updated_at = (
             checks.check_time(time, "time")
-            for time in (record.created_at, record.recorded_from, record.valid_from, record.valid_until)
-        )
+            for time in (
+                record.created_at, record.recorded_from, record.valid_from, record.valid_until, record.updated_at
+            )
+        )  # fmt: skip
         told_at = stated_at(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
         over_at = valid_until if record.valid_resolved else None
-        times = tuple(sorted({told_at, *(again.at for again in repeated)}))
-        return cls(times, rank_of(record.authority), record.pinned, record.expires_at is not None, over_at)
+        times = {told_at, *(again.at for again in repeated)}
+        if max(times) > now:
+            times = without_future(times, now, written_at(reader, row_id, updated_at or 0, now))
+        return cls(
+            tuple(sorted(times)), rank_of(record.authority), record.pinned, record.expires_at is not None, over_at
+        )
 
 
 def which_stands(one: Claim, two: Claim) -> Claim | None:
@@ -88,6 +94,16 @@ def which_stands(one: Claim, two: Claim) -> Claim | None:
     past = new.over_at is not None and new.over_at <= old.told_at[-1]
     allowed = outranks(new.authority, old.authority) and not old.pinned and (old.expires or not new.expires)
     return new if allowed and not past else None
+
+
+def without_future(times: Set[int], now: int, written_at: int) -> set[int]:
+    """Return the times at which something was said, those that a clock ahead has dated after now as `written_at`."""
+    return {moment if moment <= now else written_at for moment in times}
+
+
+def written_at(reader: Reader, row_id: int, updated_at: int, now: int, others: Sequence[int] = ()) -> int:
+    """Return when a record was written; if its clock was ahead, as its neighbours and `others` tell."""
+    return updated_at if updated_at <= now else reader.records.written_by(row_id, now, others)
 
 
 def outranks(authority: int, other: int) -> bool:

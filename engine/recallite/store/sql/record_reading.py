@@ -230,6 +230,8 @@ _CURRENT = (
     "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
 _CHUNK = 500
+# How many rows before and after one tell when it was written.
+_NEIGHBOURS = 64
 
 
 class _Opened(NamedTuple):
@@ -288,6 +290,25 @@ class RecordReader(Repository):
             else as_found((*row[:5], (), *row[5:12], {}, *row[13:16]))
             for row in rows
         }
+
+    def written_by(self, row_id: int, now: int, others: Sequence[int] = ()) -> int:
+        """The time by which a row was written, as the clocks of rows before and after it tell that are not ahead.
+
+        `others` are rows to go by beside its neighbours. What is backdated has the time of its writing as `updated_at`;
+        what a file brings may have an earlier one, so that a row is no older than what was written before it.
+        """
+        near = f"FROM record WHERE recorded_until IS NULL AND id {{}} ? ORDER BY id {{}} LIMIT {_NEIGHBOURS}"
+        ((since,),) = self._execute(
+            f"SELECT min(updated_at) FROM (SELECT * FROM (SELECT updated_at {near.format('>', 'ASC')}) AS next "
+            f"UNION ALL SELECT updated_at FROM record WHERE id > ? AND id {IN_ARRAY}) AS later WHERE updated_at <= ?",
+            (row_id, row_id, self._id_array(sorted(others)), now),
+        )
+        ((before,),) = self._execute(
+            f"SELECT max(updated_at) FROM (SELECT created_at, updated_at {near.format('<', 'DESC')}) AS earlier "
+            "WHERE created_at = updated_at AND updated_at <= ?",
+            (row_id, now),
+        )
+        return max(before or 0, now if since is None else since - 1)
 
     def last_id(self) -> int:
         """The newest row id; 0 without records."""

@@ -30,8 +30,12 @@ _DERIVE_FROM = (
 
 
 class Access(NamedTuple):
-    """The number of times that a record was recalled, and the last time, in microseconds."""
+    """The row that was recalled, the number of times, and the last time, in microseconds.
 
+    The row id tells a record from one that gets its public id once it is purged: `new_ids` gives none twice.
+    """
+
+    row_id: int
     times: int
     last_at: int
 
@@ -326,8 +330,8 @@ class Records(RecordReader):
     def touch(self, accesses: Mapping[str, Access]) -> None:
         """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""
         self._execute_many(
-            "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
-            "WHERE public_id = ?1 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
+            "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?3, ?4 FROM record "
+            "WHERE public_id = ?1 AND id = ?2 AND recorded_until IS NULL ON CONFLICT (record_id) DO UPDATE SET "
             "count = access.count + excluded.count, accessed_at = CASE WHEN access.accessed_at > excluded.accessed_at "
             "THEN access.accessed_at ELSE excluded.accessed_at END",
             # In one order, so that two writers do not wait for each other.

@@ -369,6 +369,8 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             clause.corrected = True
         elif text in lx.NOW:
             clause.now = True
+            since = begin > 0 and words[begin - 1].text in SINCE
+            clause.passing = clause.passing or (is_passing(word) and not since)
         elif text in lx.UNREAL:
             clause.unreal = True
         elif text in lx.FORMER and begin + 1 < size and words[begin + 1].text in _AFTER_FORMER:

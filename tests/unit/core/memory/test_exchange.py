@@ -58,8 +58,10 @@ def fill(memory):
 
 def touched(memory, id):
     """Give a memory an access count, as recall does."""
-    memory._engine.accesses.add([id])
-    memory._engine.accesses.add([id])
+    with memory._engine.store.read() as reader:
+        accessed = [*reader.records.find_ids([id], "/").items()]
+    memory._engine.accesses.add(accessed)
+    memory._engine.accesses.add(accessed)
 
 
 def lines(*objects):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import time
 from collections import Counter
@@ -413,6 +414,32 @@ def test_what_was_said_before_is_no_newer_for_a_clock_that_is_ahead():
             memory.remember(OLD.replace("is", "is now"))
         memory.remember(NEW, created_at="2024-01-01")
         assert [record.text for record in memory.list()] == [OLD.replace("is", "is now")]
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_what_a_clock_ahead_has_written_is_not_as_old_as_what_was_backdated_after_it(imported):
+    with Memory(":memory:", settings=PLAIN) as memory:
+        paused(memory)
+        memory.remember("There is a blue crate")
+        with ahead():
+            memory.remember_many([NEW, *FILLING])
+        line = {"id": "old", "text": OLD, "created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
+        if imported:
+            memory.transfer.import_(io.StringIO(json.dumps(line)))
+        else:
+            memory.remember(OLD, created_at=line["created_at"])
+        memory.store.catch_up()
+        assert current(memory) == {(NEW, "user")}
+
+
+def test_an_audit_goes_by_when_what_a_clock_ahead_has_dated_was_written():
+    policy = WritePolicy(supersede_confidence=None, contradict_confidence=None)
+    with Memory(":memory:", settings=PLAIN) as memory:
+        with ahead():
+            old = memory.remember(OLD, policy=policy)
+        new = memory.remember(NEW, policy=policy)
+        (found,) = memory.review.audit(["contradictions"]).findings
+        assert (found.id, found.other, found.verb) == (old.id, new.id, "supersede")
 
 
 def test_who_says_what_a_memory_replaces_is_not_refused_for_a_clock_that_was_ahead():

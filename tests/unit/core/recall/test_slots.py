@@ -89,6 +89,13 @@ def test_a_time_in_words_is_a_time_and_a_share_is_none(text, without):
         ("Where did Omar work in 2021?", "Omar worked at BP until 2019"),
         ("Who was our vet in 2020?", "Our vet was Dr. Hahn from 2014 to 2018"),
         ("Where did Omar live in 2010?", "Omar has lived in Kiel since May 2012"),
+        ("Where did Omar work in 2020?", "Omar worked at Lidl between 2014 and 2018"),
+        ("Where did Omar work in 2012?", "Omar worked at Lidl from March 2014 to the end of May 2018"),
+        ("Where did Omar work in 2012?", "Omar worked at Lidl, 2014 \u2013 2018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl in 2014 and 2018"),
+        ("Where did Omar work before 2016?", "Omar has worked at Lidl since 2018"),
+        ("Where did Omar work after 2016?", "Omar worked at Lidl until 2014"),
+        ("Where did Omar work between 2010 and 2012?", "Omar worked at Lidl from 2014 to 2018"),
     ],
 )
 def test_a_text_has_another_one_of_the_kind_asked_for(question, text):
@@ -112,6 +119,18 @@ def test_a_text_has_another_one_of_the_kind_asked_for(question, text):
         ("Where did Omar work in 2018?", "Omar worked at BP until 2019"),
         ("Who was our vet in 2016?", "Our vet was Dr. Hahn from 2014 to 2018"),
         ("Where did Omar live in 2020?", "Omar has lived in Kiel since May 2012"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl between 2014 and 2018"),
+        ("Where did Omar work in 2016?", "Between March 2014 and the end of May 2018 Omar worked at Lidl"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl 2014-2018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl 2014\u20132018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl (2014 \u2013 2018)"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl, Mar 2014 - May 2018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl 2014 to 2018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl until the end of the summer of 2018"),
+        ("Where did Omar work in 2016?", "Omar worked at Lidl before 3 May 2018"),
+        ("Where did Omar work before 2016?", "Omar worked at Lidl in 2014"),
+        ("Where did Omar work after 2016?", "Omar worked at Lidl in 2018"),
+        ("Where did Omar work between 2014 and 2018?", "Omar worked at Lidl in 2016"),
     ],
 )
 def test_a_text_without_the_same_kind_in_that_place_contradicts_nothing(question, text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import timedelta
 
 import apsw
 import numpy as np
@@ -129,6 +130,26 @@ def test_access_counts_do_not_outlive_what_is_purged(on_disk, monkeypatch):
     assert [on_disk.get(id).access_count for id in ids] == [0, 0, 0]
     on_disk.recall("counted")
     assert [on_disk.get(id).access_count for id in ids] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("recalls_again", [False, True])
+def test_access_counts_that_wait_are_none_of_a_record_that_took_a_purged_id(on_disk, recalls_again):
+    """Another handle purges: what this one holds back became a count of the next record with the id."""
+    beside = on_disk.remember("counted too")
+    kept = on_disk.remember("counted words", id="a")
+    on_disk.update("a", text="other counted words")
+    on_disk.recall("counted", as_of=kept.recorded_from)
+    on_disk.recall("counted")
+    assert on_disk.get("a").access_count == 2
+    with Memory(on_disk.path, settings=PLAIN) as other:
+        other.forget("a")
+        # Its time is before the recall, as that of a merge or an import may be.
+        other.remember("counted words", id="a", created_at=kept.created_at - timedelta(days=1))
+        if recalls_again:
+            on_disk.recall("counted")
+        on_disk.forget(on_disk.remember("a write that stores counts").id)
+        assert _stored(other, "a") == on_disk.get("a").access_count == recalls_again
+        assert _stored(other, beside.id) == 2 + recalls_again
 
 
 @pytest.mark.parametrize("which", ["inner", "outer", "both"])

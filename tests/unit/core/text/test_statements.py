@@ -40,6 +40,10 @@ def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, No
         ("The fee is 30 euros", "They wrote to everyone: the fee is 35 euros now"),
         ("The deadline is Friday", "The deadline is now this Thursday"),
         ("The launch is on Monday", "The launch is this Wednesday now"),
+        ("The audit starts on March 4", "The audit has been put off to March 18"),
+        ("The exam is on Monday", "We put off the exam until Friday"),
+        ("My boss is Tom", "Since today my boss is Eve"),
+        ("I live in Oslo", "Today I moved to Bergen"),
     ],
 )
 def test_another_value_supersedes_where_the_text_tells_of_change(old: str, new: str) -> None:
@@ -140,6 +144,9 @@ def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
         ("My manager is Ada", "My manager is Bob if Ada is away"),
         ("My manager is Ada", "If Ada is away, my manager is Bob"),
         ("Standup is in room 5", "Standup is in room 7 instead of room 5 this week"),
+        ("The meeting is in room 5", "Today the meeting is in room 7 instead of 5"),
+        ("The lecture is in hall A", "Tonight, the lecture is in hall B instead of hall A"),
+        ("The coach is Lena", "Today the coach is Omar"),
         ("Der Chor probt am Montag", "Der Chor probt am Freitag"),
         ("Die Gebühr beträgt 30 Euro", "Die Gebühr beträgt jetzt 35 Euro"),
         ("El curso empieza a las 9", "El curso empieza ahora a las 10"),

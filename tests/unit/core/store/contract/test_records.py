@@ -249,8 +249,9 @@ def test_accesses_add_up_outside_the_feed(store):
     with store.atomic() as writer:
         (row_id,) = writer.records.insert([row("a")], None)
         before = writer.changes.commit()
-        writer.records.touch({"a": Access(2, NOW), "nobody": Access(1, NOW)})
-        writer.records.touch({"a": Access(1, NOW - HOUR)})
+        writer.records.touch({"a": Access(row_id, 2, NOW), "nobody": Access(row_id, 1, NOW)})
+        writer.records.touch({"a": Access(row_id, 1, NOW - HOUR)})
+        writer.records.touch({"a": Access(row_id + 1, 1, NOW)})
         assert writer.changes.commit() == before
         record = writer.records.get(row_id)
     assert (record.access_count, record.accessed_at.timestamp()) == (3, NOW / 1e6)
