@@ -75,6 +75,7 @@ TONE = lx.NOW | lx.ARTICLES | _NOW_ELSEWHERE
 """Words that only say that it is so now, and English articles."""
 NOT = lx.NEGATIONS | {"do", "does", "did"}
 _TOO = frozenset(("too", "also"))
+_WHEN = lx.ADJUNCTS - lx.FILLERS
 
 
 class Traits(Struct, frozen=True, gc=False):
@@ -240,7 +241,7 @@ def _placed(words: Words) -> dict[str, str]:
     placed: dict[str, str] = {}
     preposition = ""
     for word in words:
-        if word.text in lx.PREPOSITIONS or word.text in lx.ADJUNCTS:
+        if word.text in lx.PREPOSITIONS or word.text in _WHEN:
             preposition = word.text if word.text != "of" else ""
         elif word.weight:
             placed.setdefault(word.key, "" if word.kind in lx.TYPED and preposition in PLACING else preposition)

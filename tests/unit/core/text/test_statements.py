@@ -195,6 +195,7 @@ def test_what_may_hold_beside_it_is_independent(old: str, new: str) -> None:
         ("Dana lives in Oslo", "Dana now lives in Oslo"),
         ("The meeting is at 3 pm", "the meeting is at 3pm."),
         ("My salary is 62,000", "My salary is 62000"),
+        ("I have three ducks", "So I have three ducks"),
         ("The release is planned for March 14", "The release is planned for 14 March"),
         ("The server listens on port 8080", "The server is listening on port 8080"),
         ("Our main client is Acme", "Acme is our main client"),
