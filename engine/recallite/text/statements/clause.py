@@ -271,7 +271,7 @@ _ALIKE = {
 }  # fmt: skip
 # After these verbs the complement says what the subject is: "is called Ada".
 _STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
-_PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
+PLACING = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DATES = frozenset((lx.DAY, lx.DATE))
 _TIMES = _DATES | {lx.CLOCK}
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
@@ -448,7 +448,7 @@ class _Complement:
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
             if self.into is not self.gone or self.gone:
                 timed = not last and words[i + 1].kind in lx.TYPED
-                self.begin(_PLACES.get(text, text), text if text in _PLACES and not timed else "")
+                self.begin(PLACING.get(text, text), text if text in PLACING and not timed else "")
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
             if text != "the":

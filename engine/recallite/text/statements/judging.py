@@ -35,9 +35,11 @@ from recallite.text.statements.properties import (
     Words,
     does_again,
     is_again,
+    is_as_said,
     is_named,
     is_of_one_subject,
     is_of_time,
+    is_turned,
     keys_of_words,
     kind_of,
     nouns_of,
@@ -125,6 +127,8 @@ def _same(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> Verdi
         same = Verdict("same", 0.97, "says the same")
     else:
         return None
+    if not is_as_said(new, old):
+        return None
     return same if spelled_alike(new.text, old.text) else Verdict("independent", _OPEN, "spelled otherwise")
 
 
@@ -137,7 +141,7 @@ def _says_the_same(new: Statement, old: Statement, ours: Traits, theirs: Traits)
     if not one.chunks and one.relation in ("be", "have"):
         return False
     if one.subject == other.subject and ours.said == theirs.said:
-        return True
+        return not is_turned(one.head, other.head)
     return one.relation == "be" and one.subject == other.every and other.subject == one.every
 
 
@@ -304,7 +308,8 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     value = ("", "time") if new.relation == "replac" else ("", "in", "time")
     around = [word for role, words in new.roles.items() if role not in value for word in words]
     limits = frozenset([word.key for word in around if word.text not in lx.DEFINITE]) - lx.SPEAKERS
-    if ours.relation == "replac" and limits and old.subject in (limits, limits | new.subject):
+    about = old.subject - lx.SPEAKERS
+    if ours.relation == "replac" and limits and about in (limits, limits | (new.subject - lx.SPEAKERS)):
         return Finding("supersedes", REPLACED, True)  # "replaced A with B in the cache", "A as its lawyer"
     if one_subject:
         if ours.relation == "replac" and not limits <= theirs.every:

@@ -36,8 +36,10 @@ NAMED, TYPED = frozenset((NAME, IDENTIFIER)), frozenset((NUMBER, CLOCK, DAY, DAT
 
 _TABLES = read_tables(__file__)
 
+# Words that say of how many or how surely it holds: no other value, and yet not the same again.
+DEGREES = word_set(_TABLES["degrees"])
 # Words that change the tone of a statement, not what it says.
-FILLERS = word_set(_TABLES["fillers"])
+FILLERS = word_set(_TABLES["fillers"]) | DEGREES
 ARTICLES = word_set("the a an this that these those some any which who where whom")
 DEFINITE = word_set("the my our your his her its their")
 POSSESSIVES = {"my": "i", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "their": "they"}

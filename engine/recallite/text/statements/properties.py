@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from recallite.text.dates.languages import time_terms
 from recallite.text.patterns import word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.clause import MOVES, Clause
+from recallite.text.statements.clause import MOVES, PLACING, Clause
 from recallite.text.statements.statement import Statement, canon_of
 from recallite.text.statements.statement_words import Word, key_of
 from recallite.text.words import share_of, tokenize
@@ -76,6 +76,7 @@ TONE = lx.NOW | lx.ARTICLES | _NOW_ELSEWHERE
 """Words that only say that it is so now, and English articles."""
 NOT = lx.NEGATIONS | {"do", "does", "did"}
 _TOO = frozenset(("too", "also"))
+_WHEN = lx.ADJUNCTS - lx.FILLERS
 
 
 class Traits(Struct, frozen=True, gc=False):
@@ -201,7 +202,52 @@ def is_of_one_subject(new: Property, old: Property) -> bool:
     if new.unnamed or old.unnamed:
         return False
     # "The dentist appointment", "my dentist appointment".
-    return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
+    alike = new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
+    return alike and not is_turned(new.clause.head, old.clause.head)
+
+
+def is_turned(one: Words, other: Words) -> bool:
+    """Whether two subjects of the same words are two: "the train to Bern" and "from Bern", "my wife's brother"."""
+    if len(one) < 3 or len(other) < 3:
+        return False
+    ours, theirs = _placed(one), _placed(other)
+    if ours.keys() != theirs.keys():
+        return False
+    if not any(ours.values()) and not any(theirs.values()):
+        return [*ours] != [*theirs]  # "my brother's wife"
+    return any(
+        place and theirs[key] and PLACING.get(place, place) != PLACING.get(theirs[key], theirs[key])
+        for key, place in ours.items()
+    )
+
+
+def is_as_said(new: Statement, old: Statement) -> bool:
+    """Whether two texts of the same words say where, when and how much alike: "before Friday" is not "after Friday"."""
+    ours, theirs = _placed(new.words), _placed(old.words)
+    typed = {word.key for word in new.words if word.kind in lx.TYPED}
+    elsewhere = any(
+        place != theirs[key] and (key in typed or (place and theirs[key]))
+        for key, place in ours.items()
+        if key in theirs
+    )
+    degrees = [lx.DEGREES.intersection([word.text for word in one.words]) for one in (new, old)]
+    return not elsewhere and degrees[0] == degrees[1]
+
+
+def _placed(words: Words) -> dict[str, str]:
+    """The words of a text that say something, in order, each with the preposition that it follows.
+
+    "Of" says what "'s" does, and "on" nothing of a day, nor "at" of an hour.
+    """
+    placed: dict[str, str] = {}
+    preposition = ""
+    for word in words:
+        if word.text in lx.PREPOSITIONS or word.text in _WHEN:
+            preposition = word.text if word.text != "of" else ""
+        elif word.weight:
+            placed.setdefault(word.key, "" if word.kind in lx.TYPED and preposition in PLACING else preposition)
+            preposition = ""
+    return placed
 
 
 def of_object(new: Property, old: Property) -> Property | None:

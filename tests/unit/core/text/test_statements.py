@@ -118,6 +118,7 @@ def test_another_state_supersedes(old: str, new: str) -> None:
     ("old", "new"),
     [
         ("Karen is my boss", "Karen left, my boss is now Ahmed"),
+        ("My landlord is Odile", "Remy replaced Odile as my landlord"),
     ],
 )
 def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
@@ -201,6 +202,7 @@ def test_what_may_hold_beside_it_is_independent(old: str, new: str) -> None:
         ("Dana lives in Oslo", "Dana now lives in Oslo"),
         ("The meeting is at 3 pm", "the meeting is at 3pm."),
         ("My salary is 62,000", "My salary is 62000"),
+        ("I have three ducks", "So I have three ducks"),
         ("The release is planned for March 14", "The release is planned for 14 March"),
         ("The server listens on port 8080", "The server is listening on port 8080"),
         ("Our main client is Acme", "Acme is our main client"),
@@ -210,6 +212,36 @@ def test_what_may_hold_beside_it_is_independent(old: str, new: str) -> None:
 def test_the_same_in_other_words_is_the_same(old: str, new: str) -> None:
     assert outcome(old, new) == "same"
     assert outcome(new, old) == "same"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The coach from Leeds to York is full", "The coach from York to Leeds is full"),
+        ("Post to the bursar was lost", "Post from the bursar was lost"),
+        ("My aunt's lodger is a welder", "My lodger's aunt is a welder"),
+        ("Feed Rex before Sunday", "Feed Rex after Sunday"),
+        ("Otto rows with Gus", "Otto rows for Gus"),
+        ("The ticket with a seat costs 9 euros", "The ticket without a seat costs 9 euros"),
+        ("Only Gus has the fob", "Gus has the fob"),
+        ("The pond has about 30 carp", "The pond has 30 carp"),
+    ],
+)
+def test_the_same_words_that_say_something_else_are_not_the_same(old: str, new: str) -> None:
+    assert outcome(old, new) == outcome(new, old) == "independent"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The coach to York leaves at 8:04", "The coach from York leaves at 8:31 now"),
+        ("The coach from Leeds to York costs 12 euros", "The coach from York to Leeds costs 14 euros now"),
+        ("My aunt's lodger is Gus", "My lodger's aunt is now Thea"),
+        ("The ticket with a seat costs 9 euros", "The ticket without a seat went up to 7 euros"),
+    ],
+)
+def test_a_subject_of_the_same_words_may_be_another(old: str, new: str) -> None:
+    assert outcome(old, new) == "independent"
 
 
 def test_not_is_not_the_same() -> None:
