@@ -414,10 +414,9 @@ def _all(name: Literal["gates", "function_words"]) -> frozenset[str]:
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """Return the index terms of a text that tell of a time, with the year of 7.5.2023; None if it names no time."""
-    gates = _all("gates").intersection(terms)
     if any(map(text.__contains__, DOTTED_CENTURIES)) and (dotted := _DOTTED.search(text)) is not None:
-        return {*gates, dotted[1]}
-    return None if gates.isdisjoint(time_terms()) else gates
+        return {*_all("gates").intersection(terms), dotted[1]}
+    return None if time_terms().isdisjoint(terms) else _all("gates").intersection(terms)
 
 
 @lru_cache(maxsize=4096)
