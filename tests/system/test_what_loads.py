@@ -64,6 +64,28 @@ def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path)
     assert unused.isdisjoint(loaded)
 
 
+def test_a_recall_loads_neither_masked_arrays_nor_languages_that_it_does_not_need(tmp_path):
+    """Also of records that wait to be compared, and of a question in the past tense that names no time."""
+    with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
+        memory.remember_many(f"Ada moved to street {number}" for number in range(100))
+    code = "import sys; from recallite_cli.run import run; run(sys.argv[1:])"
+    loaded = loaded_by(code, tmp_path, "--db", tmp_path / "m.db", "recall", "Where did Ada move?")
+    assert "recallite.recall.pipeline" in loaded
+    assert {"numpy.ma", "tomllib"}.isdisjoint(loaded)
+
+
+def test_a_command_that_recalls_ends_before_cycles_are_collected(tmp_path):
+    with Memory(tmp_path / "m.db") as memory:
+        memory.remember("Ada likes tea")
+    watch = "import gc\ngc.callbacks.append(lambda *what: gc.get_threshold()[0] > 700 and print('collected'))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{watch}\n{COMMAND}", "--db", tmp_path / "m.db", "--no-warm", "recall", "tea"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Ada likes tea" in done.stdout
+    assert "collected" not in done.stdout
+
+
 COMMAND = "from recallite_server.main import process; process()"
 HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
 

@@ -149,7 +149,7 @@ _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazily(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
 _YEAR_TERMS = frozenset(map(str, YEARS))
@@ -310,7 +310,7 @@ def _any_of(table: Collection[str]) -> str:
 
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 _EDGES = {"early": 0, "mid": 1, "late": 2}
-_COMMA = re.compile(r",\s+")
+_COMMA = lazily(r",\s+")
 
 
 def read_language(name: str) -> Language:
