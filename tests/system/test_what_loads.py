@@ -64,6 +64,26 @@ def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path)
     assert unused.isdisjoint(loaded)
 
 
+def test_a_question_in_the_past_tense_without_a_time_reads_no_languages(tmp_path):
+    with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
+        memory.remember("Ada moved to Oslo")
+    opened = "from recallite import Memory, Settings\nmemory = Memory('m.db', settings=Settings(embedder='none'))\n"
+    loaded = loaded_by(f"{opened}assert memory.recall('Where did Ada move?'); memory.close()", tmp_path)
+    assert {"numpy.ma", "tomllib"}.isdisjoint(loaded)
+
+
+def test_a_command_that_recalls_ends_before_cycles_are_collected(tmp_path):
+    with Memory(tmp_path / "m.db") as memory:
+        memory.remember("Ada likes tea")
+    watch = "import gc\ngc.callbacks.append(lambda *what: gc.get_threshold()[0] > 700 and print('collected'))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{watch}\n{COMMAND}", "--db", tmp_path / "m.db", "--no-warm", "recall", "tea"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Ada likes tea" in done.stdout
+    assert "collected" not in done.stdout
+
+
 COMMAND = "from recallite_server.main import process; process()"
 HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
 

@@ -32,7 +32,7 @@ from recallite.store.sql.blocks import LinkBlock
 from recallite.store.sql.meta import Change, Commit
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.system.numerics import kernels
+from recallite.system.numerics import distinct, kernels
 
 _GENERATIONS = itertools.count(1)
 _FRAMES_AT_ONCE = 8192
@@ -449,7 +449,7 @@ class MemoryIndex:
         self._frames_read.update(new)
         stated = self.table.frames[rows, :, 0]
         stated = stated[stated > 0]
-        return len(np.unique(stated)) < len(stated) or bool((stated == kernels.arguments.OVER).any())
+        return len(distinct(stated)) < len(stated) or bool((stated == kernels.arguments.OVER).any())
 
     def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)

@@ -31,12 +31,13 @@ from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, number_of, plain_str
 from recallite.system.files import replacing
 from recallite.system.messages import shown
+from recallite.text.patterns import lazily
 
 _MOST_BYTES = 262_144
 _MOST_PARTS = 32
-_DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
+_DOTTED = lazily(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
 # The strings and comments of a TOML file; every other dot is in a number, a time or a key.
-_TOML_ASIDE = re.compile(
+_TOML_ASIDE = lazily(
     r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3}|"(?:[^"\\\n]|\\.)*+"'
     r"|'{3}(?:[^']|'(?!''))*+'{3}|'[^'\n]*+'|#[^\n]*+",
     re.DOTALL,
@@ -205,9 +206,12 @@ class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
     """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
 
     def __post_init__(self) -> None:
-        for name, field in declared(type(self)).items():
+        names, defaults = self.__struct_fields__, self.__struct_defaults__
+        required = (NODEFAULT,) * (len(names) - len(defaults))
+        for name, default in zip(names, required + defaults, strict=True):
             value = getattr(self, name)
-            if value is not field.default:
+            if value is not default:  # the types of the fields take 1 ms to read: most sections have what is default
+                field = declared(type(self))[name]
                 structs.force_setattr(self, name, field.check(value, f"{type(self).__name__}.{name}"))
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import check_authority, rank_of
 from recallite.system.messages import shown
+from recallite.text.patterns import lazily
 
 _MAX_DEPTH = 20
 _MOST_SHOWN = 60
@@ -37,7 +38,7 @@ FIELDS = (
 )  # fmt: skip
 """Fields that `where` compares, besides "tags" and "metadata.<key>"."""
 _KEY = re.compile(r'\.(?:"([^"]*)"|([^".]+))')
-_METADATA = re.compile(rf"metadata(?:{_KEY.pattern})+")
+_METADATA = lazily(rf"metadata(?:{_KEY.pattern})+")
 
 Scalar: TypeAlias = str | int | float | None
 

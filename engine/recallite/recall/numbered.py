@@ -23,6 +23,7 @@ from recallite.recall.plan import SHOWN, Opened, answer_all
 from recallite.recall.query import Queries
 from recallite.recall.request import Answer, Request
 from recallite.recall.slots import numbered_names
+from recallite.system.numerics import distinct
 from recallite.text.questions import read_question
 from recallite.text.words import QUESTION_TERMS, tokenize
 
@@ -79,7 +80,7 @@ def _lacking(
         if not wanted:
             continue
         of_name = {term for word in name for term in tokenize(word)}
-        if np.isin(rows, holders).any():
+        if np.isin(rows, holders, kind="table").any():
             terms |= of_name
         if len(own := _of_documents(opened, name, holders)):
             holders, wanted = own, min(wanted, len(own))
@@ -147,7 +148,7 @@ def _rows_with(opened: Opened, name: Sequence[str]) -> NDArray[np.int32]:
             found = np.intersect1d(found, rows, assume_unique=True)
     if len(name) == 1:
         for term in filter(numbers.__contains__, joined):
-            found = np.union1d(found, index.words.rows_of(numbers[term]))
+            found = distinct(np.concatenate((found, index.words.rows_of(numbers[term]))))
     return found[mask[found] == 1] if len(mask) else found
 
 

@@ -170,7 +170,7 @@ def _select_rows(
         known_at, valid_at = filter_.as_of, filter_.valid_at
         hidden = index.table.ended_rows(known_at, valid_at)
         if len(hidden) and len(lapsed):
-            hidden = np.setdiff1d(hidden, lapsed)
+            hidden = hidden[np.isin(hidden, lapsed, invert=True, kind="table")]
         if known_at is not None:
             moment = known_at if valid_at is None else valid_at
             undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))

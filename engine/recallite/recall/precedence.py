@@ -10,7 +10,6 @@ the user said is then recalled alone, and goes first if it probably answers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from recallite.model.filters import CHUNK_KIND, And, Comparison
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.sql.derived import Sought
+from recallite.text.patterns import lazily
 from recallite.text.statements import Pair, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
 from recallite.text.topics import topic_of
@@ -41,8 +41,8 @@ _ANSWERS = 0.5
 # The share of the first hit's confidence from which the user's goes before any other text. Of 49 answers of an agent
 # that were first on LoCoMo, 2 % fell behind a turn of the user, with .7 4 % and with .5 27 %.
 _AS_SURE = 0.9
-_WORD = re.compile(r"\w+")
-_ASKING = re.compile(r"[^.!?\n]{1,400}\?")
+_WORD = lazily(r"\w+")
+_ASKING = lazily(r"[^.!?\n]{1,400}\?")
 # Hits among which what only repeats others is looked for, and the fewest terms of what is said that one repeats.
 MOST_ECHOED, _LEAST_SAID = 30, 2
 # The share of a question's words, in their order and from the first, that repeat it without a question mark.

@@ -211,12 +211,12 @@ HAS: dict[str, Callable[[str], bool]] = {
 # is not answered by what E1968 means, nor the price of the Student plan by that of the Team plan. Another one is a code
 # of the same shape, another number, and a name beside the same word, or after the same preposition in a text with most
 # of the other words. `benchmarks/training/README.md` has what was tried.
-_TOKEN = re.compile(r"\w(?:[\w.,'-]*\w)?")
-_DIGITS = re.compile(r"\d+")
-_PURE_NUMBER = re.compile(r"\d[\d.,]*")
-_YEAR, _NO_END, _DASH = re.compile(r"(?:1\d|20)\d\d"), "9999", re.compile(r"(?<=\d)(?: ?[\u2013\u2014] ?| - )")
-_LETTER, _COUNTED = re.compile(r"[^\W\d_]"), re.compile(r"\d+[A-Za-z]{1,3}")
-_VERSION, _MEASURE = re.compile(r"\d+(?:\.\d{1,3}){2,}"), re.compile(r"\d+-[a-z]")
+_TOKEN = lazily(r"\w(?:[\w.,'-]*\w)?")
+_DIGITS = lazily(r"\d+")
+_PURE_NUMBER = lazily(r"\d[\d.,]*")
+_YEAR, _NO_END, _DASH = lazily(r"(?:1\d|20)\d\d"), "9999", lazily(r"(?<=\d)(?: ?[\u2013\u2014] ?| - )")
+_LETTER, _COUNTED = lazily(r"[^\W\d_]"), lazily(r"\d+[A-Za-z]{1,3}")
+_VERSION, _MEASURE = lazily(r"\d+(?:\.\d{1,3}){2,}"), lazily(r"\d+-[a-z]")
 _NAMED_AFTER = _set("on in at for with from to of by under")
 # With a half, .018 more of the answers of SQuAD are lost.
 _LEAST_SHARED = 0.75

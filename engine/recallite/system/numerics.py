@@ -16,9 +16,13 @@ except ValueError as refused:  # RECALLITE_KERNELS names no backend, or one that
     raise KernelError(str(refused)) from None
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from numpy.typing import NDArray
 
-__all__ = ["kernel_errors", "kernels", "products"]
+    Number = TypeVar("Number", bound=np.integer)
+
+__all__ = ["distinct", "kernel_errors", "kernels", "products"]
 
 # OpenBLAS gives a product of more multiplications to several threads, which spin until all are scheduled: 31 texts with
 # a cohort took 14 ms of processor time and 87 ms on two cores with twenty busy processes, by blocks of fewer 0.2 ms.
@@ -32,6 +36,14 @@ def kernel_errors() -> Iterator[None]:
         yield
     except kernels.KernelError as refused:
         raise KernelError(str(refused)) from refused
+
+
+def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
+    """The numbers, each once, ascending: `np.unique` imports masked arrays, in a twentieth of a command's time."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 def products(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -84,10 +84,10 @@ _SIGNED = lazily(r"(?i)[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1
 # such an option may be apart from its value: `mysql -p name` takes a database.
 _OPTION = lazily(r"\s-(?P<option>[pPaw])(?P<gap>\s{0,4})[\"']?(?P<value>[^\s\"'\0]{3,200})")
 _PROGRAMS = {
-    "p": re.compile(r"sshpass|mongo\w*|login|7z\w?"), "P": re.compile(r"(?:un)?zip"),
-    "a": re.compile(r"redis-cli|valkey-cli"), "w": re.compile(r"ldap\w+"),
+    "p": lazily(r"sshpass|mongo\w*|login|7z\w?"), "P": lazily(r"(?:un)?zip"),
+    "a": lazily(r"redis-cli|valkey-cli"), "w": lazily(r"ldap\w+"),
 }  # fmt: skip
-_JOINED_PROGRAMS = re.compile(r"mysql\w*|mariadb(?:-\w+)?|7z\w?")
+_JOINED_PROGRAMS = lazily(r"mysql\w*|mariadb(?:-\w+)?|7z\w?")
 _USER_OPTION = lazily(
     r"\s-(?:[uUa]|-(?:proxy-)?user|-(?:basic-)?auth|-creds?)(?:\s{1,4}|=)[\"']?[^\s:%\"'\0]{0,100}[:%]"
     r"(?P<value>[^\s\"'\0]{3,200})"

@@ -54,10 +54,10 @@ _LEAST_RARITY = 0.4
 _ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
 # What is quoted is read as so many of this character, and so is a path, a name of a file or another word of code.
 _MASK = "\x04"
-_MASKS = re.compile(f"{_MASK}+")
-_ASCII = re.compile(r"[!-~]{3,}")
+_MASKS = lazily(f"{_MASK}+")
+_ASCII = lazily(r"[!-~]{3,}")
 # What begins with a set of characters is searched for several times faster: what is before them is looked at after.
-_CODE = re.compile(
+_CODE = lazily(
     r"[-./\\_=:(~$@](?:(?<=\w\.)[A-Za-z]{2}|(?<=[A-Za-z][/\\_=])\w|(?<=[A-Za-z]:):\w|(?<=[A-Za-z]-)>\w"
     r"|(?<=\w[/\\_=])[A-Za-z]|(?<=\w\()\)|(?<![!-~][-./~$@_])(?:(?<=-)-?|(?<=[./~$@_])[./~$@_]*)[A-Za-z])"
 )
@@ -75,7 +75,7 @@ _END = lazily(
     r"[.!?;]*[\"”')]*(?:\s+|\Z)|(?<=[。！？；])[。！？；]*[」』”）]*\s*|(?<=\n)(?:(?<![^\n]{60}\n)|(?=\s*[^a-z\s]))\s*)"
 )
 _END_OF = re.Match.end
-_SAID = re.compile(r"\w")
+_SAID = lazily(r"\w")
 _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
 # What begins so limits or explains the sentence before it.
@@ -84,7 +84,7 @@ _GOES_ON = lazily(
     r"|though|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b"
 )
 _BACK = lazily(r"(?i)\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b")
-_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
+_WORD = lazily(r"[^\W\d_](?:[\w'’-]*\w)?")
 _PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
 _LEADING = frozenset(("always", "never", "please", "ever", "going", "forward", "henceforth", "future", "today"))
 

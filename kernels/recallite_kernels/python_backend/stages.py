@@ -215,7 +215,7 @@ def any_above(values: F64, count: int) -> bool:
 def sources_of(sources: I32, rows: I64, count: int) -> int:
     """The number of sources of some rows; a row without one is its own."""
     row_sources = sources[rows[:count]]
-    return len(np.unique(row_sources[row_sources >= 0])) + int((row_sources < 0).sum())
+    return len({*row_sources[row_sources >= 0].tolist()}) + int((row_sources < 0).sum())
 
 
 recall = np.errstate(all="ignore")(composition.composed(globals(), lambda function: function))

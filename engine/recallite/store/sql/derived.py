@@ -24,7 +24,7 @@ from recallite.model.authority import LOWEST_RANK
 from recallite.model.filters import CHUNK_KIND
 from recallite.store.columns import StatementForm, Texts, Words, beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
-from recallite.system.numerics import kernels
+from recallite.system.numerics import distinct, kernels
 from recallite.system.turnstile import paced
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def numbers_in(lists: Sequence[bytes]) -> NDArray[np.int32]:
     ends = np.cumsum([0, *(len(numbers) // 2 for numbers in lists)])
     # A 0 is only part of a number.
     ended = np.concatenate([[0], np.cumsum(np.frombuffer(packed, "<u2") != 0)])
-    return np.unique(unpacked(packed, ended[ends]))
+    return distinct(unpacked(packed, ended[ends]))
 
 
 # Words and their numbers. A record's words are stored once, as numbers, and never tokenised again at open.

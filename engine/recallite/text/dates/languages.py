@@ -149,7 +149,7 @@ _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazily(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
 _YEAR_TERMS = frozenset(map(str, YEARS))
@@ -310,7 +310,7 @@ def _any_of(table: Collection[str]) -> str:
 
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 _EDGES = {"early": 0, "mid": 1, "late": 2}
-_COMMA = re.compile(r",\s+")
+_COMMA = lazily(r",\s+")
 
 
 def read_language(name: str) -> Language:
@@ -414,10 +414,9 @@ def _all(name: Literal["gates", "function_words"]) -> frozenset[str]:
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """Return the index terms of a text that tell of a time, with the year of 7.5.2023; None if it names no time."""
-    gates = _all("gates").intersection(terms)
     if any(map(text.__contains__, DOTTED_CENTURIES)) and (dotted := _DOTTED.search(text)) is not None:
-        return {*gates, dotted[1]}
-    return None if gates.isdisjoint(time_terms()) else gates
+        return {*_all("gates").intersection(terms), dotted[1]}
+    return None if time_terms().isdisjoint(terms) else _all("gates").intersection(terms)
 
 
 @lru_cache(maxsize=4096)
