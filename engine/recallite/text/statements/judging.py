@@ -510,7 +510,7 @@ def _is_single(new: Property, old: Property, slot: Slot, kind: str, relation: st
     """Whether there is one value at a time by the form of both; None if there may be others even where one is new."""
     role, mine, _, before, after = slot
     if new.clause.assigned and old.clause.assigned:
-        short = len(new.roles) == 1 and len(mine) == len(new.roles[role])
+        short = len(new.roles) == 1 and len(mine) == len(new.roles.get(role, mine))  # 8 as the time 8:00
         return kind == "typed" or (short and (len(mine) == 1 or kind != "plain"))
     be = relation == "be"
     number = bool(before) and mine[0].kind == lx.NUMBER and not mine[0].unit

@@ -26,6 +26,7 @@ def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, No
     ("old", "new"),
     [
         ("Dana lives in Oslo", "Dana lives in Bergen now"),
+        ("dinner: 8:30", "dinner: 9"),
         ("Rent is 1,200 a month", "Rent went up to 1,350 a month"),
         ("My dentist appointment is on Tuesday at 10", "They moved my dentist appointment to Wednesday at 2"),
         ("I have a meeting with the bank on the 12th", "The meeting with the bank got moved to the 19th"),
