@@ -246,7 +246,10 @@ def _bring(answer: Answer, found: Successions) -> tuple[Answer, Successions]:
     joined = answer.taken([*ranks, *range(ranked, len(rank_of))])
     joined.row_ids[: len(order)] = order
     for place, row_id in enumerate(order):
-        joined.successors[place] = heads[row_id][0] if row_id in heads else joined.successors[place]
+        if row_id in heads:
+            joined.successors[place] = heads[row_id][0]
+        elif row_id in heads.get(joined.successors[place], ()):
+            joined.successors[place] = -1  # it was told again since, which its time of creation does not tell
         if row_id in first_old and row_id not in heads and rank_of.get(row_id, ranked) > place:
             joined.reasons[place] |= CHANGE_BIT
     # No score rises from one hit to the next.
@@ -318,7 +321,8 @@ def _put_in_succession(
         if old in sure and new in sure and order.index(new) < order.index(old):
             _move_before(order, old, new)
     for one, other, _ in contradictions:
-        if one in sure and other in sure and one in records and other in records:
+        replaced = other in successions.heads.get(one, ()) or one in successions.heads.get(other, ())
+        if one in sure and other in sure and one in records and other in records and not replaced:
             older, newer = sorted((one, other), key=lambda row_id: told_at(records[row_id]))
             leads = order.index(newer) < order.index(older)
             if told_at(records[older]) < told_at(records[newer]) and not leads:

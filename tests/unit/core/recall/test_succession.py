@@ -142,6 +142,17 @@ def test_of_a_contradiction_the_later_goes_first_and_each_names_the_other():
         assert {hit.score for hit in hits} == set(scores.values())
 
 
+def test_what_is_told_again_goes_before_what_was_told_between():
+    again, between = "I live in Lisbon", "I live in Porto"
+    with Memory(":memory:") as memory:
+        for text, day in ((again, 3), (between, 5), (again, 6)):
+            when = datetime(2026, 2, day, tzinfo=UTC)
+            memory.remember(NewRecord(text, created_at=when, pinned=text == again))
+        hits = memory.recall("Where do I live?")
+        assert texts(hits) == [again, between]
+        assert [hit.superseded_by for hit in hits] == [(), (hits[0].id,)]
+
+
 def test_no_contradiction_names_a_memory_of_a_scope_that_was_not_asked_for():
     with Memory(":memory:") as memory:
         ada, ben = memory.scoped("/ada"), memory.scoped("/ben")
