@@ -99,7 +99,7 @@ _POSITIONS = _set(
 )
 _PREPOSITIONS = _set("in at on from near via")
 # Words before the last and the first year of a time, and between two: "from 2014 to 2018", "between 2014 and 2018".
-_UP_TO, _FROM = _set("until till to before by through thru"), _set("since after from")
+_UP_TO, _FROM = _set("until till to before by through thru"), _set("since after")
 _BETWEEN, _ALSO = frozenset(("between",)), frozenset(("and",))
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")

@@ -221,7 +221,7 @@ def test_links_are_strengthened_walked_and_dropped(store):
         assert writer.links.of(c, incoming=True, types=["about"]) == []
         assert writer.links.contradicting() == {(b, c)}
         everywhere, elsewhere = Filter(), Filter(scope="/other")
-        assert {(step.near, step.far) for step in writer.links.steps([b], "both", (), everywhere, NOW)} == {
+        assert {step[:2] for step in writer.links.steps([b], "both", (), everywhere, NOW)} == {
             (b, c), (b, a),
         }  # fmt: skip
         assert writer.links.steps([b], "both", (), elsewhere, NOW) == []
