@@ -121,6 +121,8 @@ def test_another_state_supersedes(old: str, new: str) -> None:
     [
         ("Karen is my boss", "Karen left, my boss is now Ahmed"),
         ("My landlord is Odile", "Remy replaced Odile as my landlord"),
+        ("The lead of the Berlin office is Ann", "The Berlin office lead is now Ben"),
+        ("My aunt's lodger is Gus", "The lodger of my aunt is now Thea"),
     ],
 )
 def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
@@ -244,6 +246,7 @@ def test_the_same_words_that_say_something_else_are_not_the_same(old: str, new: 
         ("The coach to York leaves at 8:04", "The coach from York leaves at 8:31 now"),
         ("The coach from Leeds to York costs 12 euros", "The coach from York to Leeds costs 14 euros now"),
         ("My aunt's lodger is Gus", "My lodger's aunt is now Thea"),
+        ("The lodger of my aunt is Gus", "My lodger's aunt is now Thea"),
         ("The ticket with a seat costs 9 euros", "The ticket without a seat went up to 7 euros"),
     ],
 )
