@@ -72,7 +72,7 @@ _TOML = _Language(
 )
 _BY_MARK = {"---": _YAML, "+++": _TOML}
 _tag_taken_for_comment = re.compile(
-    r"^([^\s:#-][^:\r\n]*+:[ \t]+|[ \t]*+-[ \t]+)(#[^\s#'][^'\r\n]*)$", re.MULTILINE
+    r"^([^\s:#-][^:\r\n]*+:[ \t]+|[ \t]*+-[ \t]+)(#[^\s#'][^'\r\n]*)(?=\r?$)", re.MULTILINE
 ).sub
 _link = re.compile(r"!?\[\[(?:[^\[\]\n|]*\|)?([^\[\]\n|]*)\]\]").sub
 _has_words = re.compile(r"\w").search

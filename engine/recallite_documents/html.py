@@ -235,7 +235,7 @@ def _drop_unseen(tree: Any) -> list[str]:
     for cell in tree.css("td"):
         # "Yes" and "no" in tables are often drawn.
         of_words = cell.css_first("table, input, img[alt]") is not None
-        named = None if of_words else cell.css_first("[aria-label], svg > title")
+        named = None if of_words else next(filter(_is_shown, cell.css("[aria-label], svg > title")), None)
         label = "" if named is None else named.attributes.get("aria-label") or named.text()
         drawn = letters(label) if named is not None and named.tag == "title" else 0
         if letters(label) and letters(cell.text()) == drawn:
@@ -258,6 +258,15 @@ def _drop_unseen(tree: Any) -> list[str]:
     if embedded:
         warnings.append(f"{len(embedded):,} embedded parts (frames, films, sounds) were not read")
     return warnings
+
+
+def _is_shown(node: Any) -> bool:
+    """Whether neither an element in a cell nor what is around it there is hidden."""
+    while node is not None and node.tag != "td":
+        if _is_hidden(node):
+            return False
+        node = node.parent
+    return True
 
 
 def _is_hidden(node: Any) -> bool:

@@ -369,10 +369,10 @@ class _Page:
                 continue
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(annotation, box)
-            middle, near = (box.bottom + box.top) / 2, (box.top - box.bottom) / 2
-            i = pdfium.FPDFText_GetCharIndexAtPos(self._text, box.right - near, middle, near, near)
+            right, middle, near = max(box.left, box.right), (box.bottom + box.top) / 2, abs(box.top - box.bottom) / 2
+            i = pdfium.FPDFText_GetCharIndexAtPos(self._text, right - near, middle, near, near)
             i = i if 0 <= i < len(chars) else -number  # without words
-            while 0 <= i < len(chars) - 1 and chars[i + 1] not in "\r\n" and self._middle(i + 1) < box.right:
+            while 0 <= i < len(chars) - 1 and chars[i + 1] not in "\r\n" and self._middle(i + 1) < right:
                 i += 1
             while i > 0 and chars[i].isspace():
                 i -= 1

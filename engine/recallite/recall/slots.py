@@ -99,8 +99,10 @@ _POSITIONS = _set(
 )
 _PREPOSITIONS = _set("in at on from near via")
 # Words before the last and the first year of a time, and between two: "from 2014 to 2018", "between 2014 and 2018".
-_UP_TO, _FROM = _set("until till to before by through thru"), _set("since after")
+_UP_TO, _FROM = _set("until till to before by through thru"), _set("since after starting")
 _BETWEEN, _ALSO = frozenset(("between",)), frozenset(("and",))
+# "From 2014 on": a car from 2019 is of that year alone.
+_ONWARDS = _set("on onward onwards")
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")
 _DURATIONS = _NUMBERS | _UNITS | _set("since until till always")
@@ -214,7 +216,8 @@ HAS: dict[str, Callable[[str], bool]] = {
 _TOKEN = lazily(r"\w(?:[\w.,'-]*\w)?")
 _DIGITS = lazily(r"\d+")
 _PURE_NUMBER = lazily(r"\d[\d.,]*")
-_YEAR, _NO_END, _DASH = lazily(r"(?:1\d|20)\d\d"), "9999", lazily(r"(?<=\d)(?: ?[\u2013\u2014] ?| - )")
+_YEAR, _NO_END = lazily(r"(?:1\d|20)\d\d"), "9999"
+_JOINED = lazily(r"(?<=\d)(?: ?[\u2013\u2014] ?| - )|(?<=[12]\d\d\d)/(?=(?:\d\d){1,2}(?![\d/]))")
 _LETTER, _COUNTED = lazily(r"[^\W\d_]"), lazily(r"\d+[A-Za-z]{1,3}")
 _VERSION, _MEASURE = lazily(r"\d+(?:\.\d{1,3}){2,}"), lazily(r"\d+-[a-z]")
 _NAMED_AFTER = _set("on in at for with from to of by under")
@@ -300,13 +303,12 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
 
 
 def _is_of_other_years(asked: Named, years: Set[str], text: str) -> bool:
-    """Whether one of these years of a question, or the time that it bounds, is outside one that a text has."""
-    told = _TOKEN.findall(_DASH.sub(" to ", text))
+    """Whether one of these years of a question, or the time that it bounds, is outside all that a text has."""
+    told = _TOKEN.findall(_JOINED.sub(" to ", text))
     periods = [*_periods(told, [i for i, word in enumerate(told) if _YEAR.fullmatch(word) and word not in asked.words])]
-    return any(
-        last < begin or end < first
+    return bool(periods) and any(
+        all(last < begin or end < first for first, last in periods)
         for begin, end in _periods(asked.words, [i for i, word in enumerate(asked.words) if word in years])
-        for first, last in periods
     )
 
 
@@ -323,8 +325,10 @@ def _periods(words: Sequence[str], places: Sequence[int]) -> Iterator[tuple[str,
             end = words[left.pop(0)]
         elif bounds & _UP_TO:
             begin = ""
-        elif bounds & _FROM or not _UP_TO.isdisjoint(lower[place + 1 : place + 2]):
-            end = _NO_END
+        else:
+            after = {*lower[place + 1 : place + 2]}
+            if bounds & _FROM or after & _UP_TO or ("from" in bounds and after & _ONWARDS):
+                end = _NO_END
         yield begin, end
 
 

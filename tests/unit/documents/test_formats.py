@@ -734,6 +734,10 @@ def test_what_a_sign_in_a_cell_is_called_is_its_text():
     page = (
         "<main><table><tr><th>Berth</th><th>Power</th><th>Water</th></tr>"
         "<tr><td>North <svg aria-label='Sort'></svg></td><td><svg aria-label='Yes'></svg></td>"
-        "<td><svg><title>No</title></svg></td></tr></table></main>"
+        "<td><svg><title>No</title></svg></td></tr>"
+        "<tr><td>South</td><td><i hidden><b aria-label='No'></b></i><b aria-label='Yes'></b></td>"
+        "<td><p style='display:none' aria-label='Closed'></p></td></tr></table></main>"
     )
-    assert "| North | Yes | No |" in load_html(page.encode(), 10_000).text
+    text = load_html(page.encode(), 10_000).text
+    assert "| North | Yes | No |" in text
+    assert "| South | Yes |  |" in text

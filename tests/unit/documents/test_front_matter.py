@@ -36,10 +36,10 @@ def test_values_are_those_of_json_and_dates_stay_as_written():
 
 
 def test_tags_that_yaml_takes_for_a_comment_are_kept():
-    values, _ = front_matter(
-        "---\ntags: #boat #sea\nlist:\n  - #one\n  - two\ndraft: # set it before July\ntext: |\n  a: #b\n---\n"
-    )
-    assert values == {"tags": "#boat #sea", "list": ["#one", "two"], "draft": None, "text": "a: #b\n"}
+    text = "---\ntags: #boat #sea\nlist:\n  - #one\n  - two\ndraft: # set it before July\ntext: |\n  a: #b\n---\n"
+    for written in (text, text.replace("\n", "\r\n")):
+        values, _ = front_matter(written)
+        assert values == {"tags": "#boat #sea", "list": ["#one", "two"], "draft": None, "text": "a: #b\n"}
 
 
 def test_front_matter_of_toml():

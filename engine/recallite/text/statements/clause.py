@@ -33,7 +33,8 @@ class Clause(Struct, gc=False):
     - `passive`, `past`, `perfect`, `plan`, `negated`, `command`: its form
     - `change`: takes another value; `ends`: something ends; `stopped`: "no longer"; `now`: "now", "these days";
       `yet`: "yet", "already"; `corrected`: "sorry", "actually"; `former`: "used to"
-    - `passing`: for a time only: "this week", "until Sunday", "while it rains"
+    - `passing`: for a time only: "this week", "until Sunday", "while it rains"; `bounded`: only if or while something
+      else holds
     - `unreal`: "if", "maybe"; `sourced`: somebody says or thinks so
     - `definite`: the object has "the", "my" or "our"
     - `owned`: the subject is somebody's: "Ada's dentist", "my dentist"
@@ -67,6 +68,7 @@ class Clause(Struct, gc=False):
     corrected: bool = False
     former: bool = False
     passing: bool = False
+    bounded: bool = False
     unreal: bool = False
     sourced: bool = False
     definite: bool = False
@@ -278,7 +280,10 @@ SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
 LASTING = frozenset(("until", "till", "during", "while", "when"))
 """Words after which a statement holds only for a time, or only while something else does."""
 CONDITIONS = frozenset(("if", "unless", "whenever"))
-"""Words after which what is not said to hold now holds only sometimes: "my manager is Ann if Tom is away"."""
+"""Words after which a statement holds only sometimes: "my manager is Ann if Tom is away"."""
+OPENING_CONDITIONS = CONDITIONS | {"should", "provided", "providing", "supposing", "suppose", "assuming"}
+"""Words that open a sentence with a condition: "should it rain, ..."."""
+_READERS = lx.SPEAKERS | {"you", "anybody", "anyone", "somebody", "someone", "necessary", "needed"}
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
@@ -325,6 +330,11 @@ def _is_of_past(words: Sequence[Word], begin: int) -> bool:
         if past or text in lx.BE or text in lx.MODALS or word.stem in lx.VERBS:
             return past or text in lx.PAST_BE or (text != word.base and not text.endswith(("s", "ing", "ed")))
     return False
+
+
+def is_of_reader(words: Sequence[Word]) -> bool:
+    """Whether what follows "if" only says for whom it is said: "my number is 555-0202 now if you need me"."""
+    return len(words) > 0 and words[0].text in _READERS
 
 
 class _Complement:
@@ -427,7 +437,9 @@ class _Complement:
         elif text in lx.ADJUNCTS and self.begun:
             clause.now = clause.now or text == "since" or text == "as_of"
             bounds = text in LASTING and not _is_of_past(words, i + 1)
-            clause.passing = clause.passing or bounds or (text in CONDITIONS and not clause.now)
+            bounds = bounds or (text in CONDITIONS and not (clause.now and is_of_reader(words[i + 1 :])))
+            clause.bounded = clause.bounded or bounds
+            clause.passing = clause.passing or bounds
             self.into = self.rest
         elif text in lx.NEGATIONS:
             if self.begun:

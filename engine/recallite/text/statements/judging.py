@@ -204,7 +204,8 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
         return finding
     if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
-    changed = ours.past or ours.perfect or (ours.change and (ours.moved or ours.corrected or not ours.gone))
+    changing = ours.change and not ours.bounded and (ours.moved or ours.corrected or not ours.gone)
+    changed = ours.past or ours.perfect or changing
     if ours.passing and not theirs.passing and not changed:  # "today in room 7 instead of room 5"
         return Finding("contradicts", f"{finding.reason}, but for a time")
     times = [word.value for word in new.roles.get("time", ()) if word.value]

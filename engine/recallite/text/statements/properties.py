@@ -214,11 +214,23 @@ def is_turned(one: Words, other: Words) -> bool:
     if ours.keys() != theirs.keys():
         return False
     if not any(ours.values()) and not any(theirs.values()):
-        return [*ours] != [*theirs]  # "my brother's wife"
+        return [*_placed(_owners_first(one))] != [*_placed(_owners_first(other))]  # "my brother's wife"
     return any(
         place and theirs[key] and PLACING.get(place, place) != PLACING.get(theirs[key], theirs[key])
         for key, place in ours.items()
     )
+
+
+def _owners_first(words: Words) -> Words:
+    """The words of a subject with what follows "of" before what it is of: "the lead of the office" as "office lead"."""
+    ordered: Words = ()
+    part: Words = ()
+    for word in words:
+        if word.text == "of":
+            ordered, part = (*part, *ordered), ()
+        else:
+            part = (*part, word)
+    return (*part, *ordered)
 
 
 def is_as_said(new: Statement, old: Statement) -> bool:

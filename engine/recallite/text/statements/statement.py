@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import (
-    CONDITIONS,
     LASTING,
+    OPENING_CONDITIONS,
     SINCE,
     Clause,
+    is_of_reader,
     is_passing,
     read_complement,
     read_predicate,
@@ -207,9 +208,12 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
                 )
         told = clauses[before:]
         lasting = any(bound is None or _bounds(bound, told) for bound in bounds)
-        if lasting or sentence[0].text in CONDITIONS:
+        condition = next((i for i, word in enumerate(sentence[:2], 1) if word.text in OPENING_CONDITIONS), None)
+        if lasting or condition is not None:
+            of_reader = condition is not None and is_of_reader(sentence[condition:])
             for clause in told:  # "I live in Bergen while my flat is renovated"
-                clause.passing = clause.passing or lasting or not clause.now
+                clause.bounded = clause.bounded or lasting or not (clause.now and of_reader)
+                clause.passing = clause.passing or clause.bounded
     return clauses, whole
 
 

@@ -87,6 +87,7 @@ def test_what_ends_is_superseded(old: str, new: str) -> None:
         ("We use Jenkins for CI", "While we liked Jenkins, we use Buildkite for CI now"),
         # whom it concerns
         ("My number is 555-0101", "My number is 555-0202 now if you need me"),
+        ("My number is 555-0101", "If you need me, my number is now 555-0202"),
     ],
 )
 def test_a_clause_beside_it_that_does_not_bound_what_holds_hinders_nothing(old: str, new: str) -> None:
@@ -120,6 +121,8 @@ def test_another_state_supersedes(old: str, new: str) -> None:
     [
         ("Karen is my boss", "Karen left, my boss is now Ahmed"),
         ("My landlord is Odile", "Remy replaced Odile as my landlord"),
+        ("The lead of the Berlin office is Ann", "The Berlin office lead is now Ben"),
+        ("My aunt's lodger is Gus", "The lodger of my aunt is now Thea"),
     ],
 )
 def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
@@ -145,6 +148,11 @@ def test_who_has_a_role_is_superseded(old: str, new: str) -> None:
         ("The rent is 950 euros", "The rent is 780 euros as long as the lift is broken"),
         ("My manager is Ada", "My manager is Bob if Ada is away"),
         ("My manager is Ada", "If Ada is away, my manager is Bob"),
+        ("The launch is on May 2", "If it rains, the launch is put off to May 9"),
+        ("The launch is on May 2", "Only if it rains, the launch is now on May 9"),
+        ("The launch is on May 2", "The launch is moved to May 9 in case it rains"),
+        ("The launch is on May 2", "Should it rain, the launch is postponed to May 9"),
+        ("The launch is on May 2", "When it rains, the launch is moved to May 9"),
         ("Standup is in room 5", "Standup is in room 7 instead of room 5 this week"),
         ("The meeting is in room 5", "Today the meeting is in room 7 instead of 5"),
         ("The lecture is in hall A", "Tonight, the lecture is in hall B instead of hall A"),
@@ -238,6 +246,7 @@ def test_the_same_words_that_say_something_else_are_not_the_same(old: str, new: 
         ("The coach to York leaves at 8:04", "The coach from York leaves at 8:31 now"),
         ("The coach from Leeds to York costs 12 euros", "The coach from York to Leeds costs 14 euros now"),
         ("My aunt's lodger is Gus", "My lodger's aunt is now Thea"),
+        ("The lodger of my aunt is Gus", "My lodger's aunt is now Thea"),
         ("The ticket with a seat costs 9 euros", "The ticket without a seat went up to 7 euros"),
     ],
 )
