@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recallite.errors import EmbedderMismatch
 from recallite.store.columns import Parts
 from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Repository
-from recallite.system.numerics import kernels
+from recallite.system.numerics import cosines_to, kernels
 
 # Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
 # They are derived from the stored vectors whenever an index reads these.
@@ -129,9 +129,9 @@ class Vectors(Repository):
         for i, row_id in enumerate(ids):
             parts = values.get(row_id, ())
             sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
-            if sound:
-                vectors = np.frombuffer(sound, dtype="<f4").reshape(-1, len(query))
-                nearest[i] = np.where(_are_unit(vectors), np.einsum("ij,j->i", vectors, query), 0.0).max()
+            vectors = np.frombuffer(sound, dtype="<f4").reshape(-1, len(query))
+            if len(vectors := vectors[_are_unit(vectors)]):
+                nearest[i] = cosines_to(vectors, query).max()
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
