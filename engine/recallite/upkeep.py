@@ -56,7 +56,7 @@ class MemoryStore(Namespace):
             waiting = sum(entry.last_id - entry.first_id + 1 for entry in unreadable)
             notes.append(f"{waiting} memories wait under a policy that cannot be read: recallite rebuild compares them")
         if figures["vector_extension"] is None and figures["database"].startswith("SQLite"):
-            notes.append("sqlite-vec cannot be loaded: SQL has no vector functions")
+            notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
         if engine.store.read_only:
             notes.append("the store is where nothing can be written: it is open for reading only")
         encrypted = engine.store.encrypted

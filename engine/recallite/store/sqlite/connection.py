@@ -238,7 +238,7 @@ def _load_sqlite_vec(connection: apsw.Connection) -> None:
 @cache
 def _tell_without_vec(why: str) -> None:
     """Once in a process: every connection would say the same."""
-    _log.warning("sqlite-vec %s: SQL has no vector functions", why)
+    _log.warning("sqlite-vec %s: SQL has no vector functions; Python measures vectors instead", why)
 
 
 # The files of a database: its WAL, its shared memory, and the index snapshot beside it.

@@ -141,7 +141,7 @@ def test_missing_sqlite_vec_is_warned_of_once(path, logged, monkeypatch):
     for _ in range(2):
         with Memory(path, settings=PLAIN) as memory:
             memory.count()
-    told = "sqlite-vec is not installed: SQL has no vector functions"
+    told = "sqlite-vec is not installed: SQL has no vector functions; Python measures vectors instead"
     assert logged("WARNING") == [("WARNING", STORE, told)]
 
 
