@@ -248,7 +248,7 @@ def test_kernels_know_numpy_and_numba_only():
 
 
 def test_every_private_function_is_called():
-    # One that only replaces another's of its name is left over once that is gone. Those of other libraries are not ours.
+    # One that replaces another's of its name is left over once that is gone. Of other libraries' we cannot tell.
     others = {ENGINE / "recallite_connect" / name for name in ("langchain.py", "llama_index.py")}
     named: set[str] = set()
     functions: set[tuple[str, str]] = set()
