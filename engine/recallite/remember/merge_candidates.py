@@ -30,7 +30,7 @@ from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.meta import Commit
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.system.numerics import kernel_errors, kernels, products
+from recallite.system.numerics import cosines_to, kernel_errors, kernels, products
 from recallite.system.parallel import run_tasks
 from recallite.text.patterns import lazily
 from recallite.text.quotes import Claim, Quotation
@@ -434,9 +434,11 @@ class BatchMatches:
             every = self._vectors[key]
             self._block = key, start, products(every[start : start + _BLOCK], every[: start + _BLOCK])
         cosines = self._block[2][seat_row - start, :seat_row]
-        matching = np.flatnonzero(cosines >= floor)
-        matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._most]
-        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]
+        likely = np.flatnonzero(cosines >= floor - _ROUNDING)
+        exact = cosines_to(self._vectors[key][likely], self._vectors[key][seat_row]).astype(np.float32)
+        order = np.argsort(-exact, kind="stable")
+        matching = order[exact[order] >= floor][: self._most]
+        return [*zip(self._places[key][likely[matching]].tolist(), exact[matching].tolist(), strict=True)]
 
 
 # Whether what a quoting text claims about a record is true of it: the text then adds nothing new.

@@ -158,6 +158,15 @@ def test_what_the_owner_changes_a_tenant_sees(owner, ada):
     assert ada.recall("violin or tea")[:1] != []
 
 
+def test_a_tenant_has_and_forgets_what_a_memory_said_before_it_was_moved(owner, ada):
+    moved = owner.remember("a harmonium in the cellar", scope="/users/bob")
+    owner.update(moved.id, text="a harmonium in the attic")
+    owner.update(moved.id, scope="/users/ada")
+    texts = ["a harmonium in the cellar", "a harmonium in the attic"]
+    assert [version.text for version in ada.history(moved.id)] == texts
+    assert ada.forget(moved.id).versions == 1
+
+
 def test_what_is_of_the_whole_memory_is_refused(ada, tmp_path):
     for verb in ("store.verify", "store.rebuild", "store.vacuum", "store.reembed", "review.judge"):
         with raises(StoreError, "denied", match=f"{verb} works on the whole memory.*/users/ada.*ask its owner"):

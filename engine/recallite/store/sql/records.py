@@ -272,8 +272,7 @@ class Records(RecordReader):
                 f"WHERE r.id {IN_ARRAY}",
                 (self._id_array(moved),),
             ):
-                # The narrowest that has both: without access to a record there is none to its past, nor the reverse.
-                scope_id, source_id = self._tx.scopes.id_of(commonpath((was, now.scope))), None
+                scope_id, source_id = self._tx.scopes.id_of(self._past_scope(was, now.scope)), None
                 if now.source is not None:
                     (source_id,) = self._tx.scopes.intern_sources({(scope_id, now.source)}).values()
                 moved_to = (scope_id, source_id, version)
@@ -282,6 +281,13 @@ class Records(RecordReader):
             self._tx.changes.append_ids("update", moved)
             self._tx.scopes.drop_empty_sources(old_sources)
         self._tx.changes.append("update", row_id)
+
+    def _past_scope(self, was: str, now: str) -> str:
+        """The scope of what a record said in one scope that is in another now: the narrowest that has both.
+
+        Without access to a record there is none to its past, nor to its life elsewhere with access to it.
+        """
+        return commonpath((was, now))
 
     def set_expiry(self, row_ids: Sequence[int], expires_at: int | None, expires_after: int | None) -> None:
         """Set when records expire, and how long they live after each renewal; no other field changes."""

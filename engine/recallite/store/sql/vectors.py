@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recallite.errors import EmbedderMismatch
 from recallite.store.columns import Parts
 from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Repository
-from recallite.system.numerics import kernels
+from recallite.system.numerics import cosines_to, kernels
 
 # Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
 # They are derived from the stored vectors whenever an index reads these.
@@ -129,9 +129,9 @@ class Vectors(Repository):
         for i, row_id in enumerate(ids):
             parts = values.get(row_id, ())
             sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
-            if sound:
-                cosines = np.einsum("ij,j->i", np.frombuffer(sound, dtype="<f4").reshape(-1, len(query)), query)
-                nearest[i] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
+            vectors = np.frombuffer(sound, dtype="<f4").reshape(-1, len(query))
+            if len(vectors := vectors[_are_unit(vectors)]):
+                nearest[i] = cosines_to(vectors, query).max()
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
@@ -292,8 +292,7 @@ class Vectors(Repository):
             rows = [row for row in rows if isinstance(row[1], bytes)]
             if rows:
                 values = as_float32([row[1] for row in rows], active.dimension)
-                norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
-                bad.update(rows[i][0] for i in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
+                bad.update(rows[i][0] for i in np.flatnonzero(~_are_unit(values)).tolist())
         return sorted(bad)
 
     def insert(self, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
@@ -398,6 +397,12 @@ class Vectors(Repository):
             f"WHERE {_REFUSED} AND {visible.sql} ORDER BY r.id LIMIT ?",
             (*visible.values, limit),
         )
+
+
+def _are_unit(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which of some vectors are finite and of unit length."""
+    squares: NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    return np.abs(squares - 1.0) < 1e-3
 
 
 def _float32_bytes(value: bytes, dimension: int) -> bytes:

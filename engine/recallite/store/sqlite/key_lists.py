@@ -416,7 +416,9 @@ class KeyLists(Repository):
         """Read the runs that this transaction sees, each of them once in a process."""
         kept, run_ids = self._kept.by_id, self._column(f"SELECT id FROM {self._run}")
         runs = {run_id: kept.get(run_id) or self._read(run_id) for run_id in run_ids}
-        self._kept.by_id = dict(runs)
+        # What a transaction removes may be there again: read anew then, it would lack what is erased and rolled back.
+        removes = self._database.in_transaction and self._tx.wrote
+        self._kept.by_id = kept | runs if removes else dict(runs)
         return runs
 
     def _read(self, run_id: int) -> Run:

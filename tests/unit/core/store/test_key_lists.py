@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -162,6 +163,24 @@ def test_what_is_rolled_back_is_found_no_more(store, small):
 
     with pytest.raises(ZeroDivisionError):
         fail()
+    oracle.listed = before
+    with store.atomic() as writer:
+        oracle.check(lists_of(writer))
+
+
+def test_what_was_read_after_an_erasure_that_is_rolled_back_is_not_kept(store, small):
+    oracle = Oracle(3)
+    with store.atomic() as writer:
+        lists_of(writer).add(oracle.new(30))
+    before = dict(oracle.listed)
+    with suppress(ZeroDivisionError), store.atomic() as writer:
+        lists_of(writer).remove(oracle.take(5), erase=True)
+        with suppress(ZeroDivisionError), store.atomic():
+            lists_of(writer).clear()
+            assert lists_of(writer).newest([1], MOST) == {}
+            raise ZeroDivisionError
+        oracle.check(lists_of(writer))
+        raise ZeroDivisionError
     oracle.listed = before
     with store.atomic() as writer:
         oracle.check(lists_of(writer))

@@ -110,6 +110,22 @@ def test_cosines_are_of_the_nearest_part_in_the_order_asked(store):
     assert inside[0] == found[0]
 
 
+def test_the_cosine_of_a_vector_to_itself_is_one(store):
+    with store.atomic() as writer:
+        embedder = writer.vectors.register_embedder(**EMBEDDER)
+        ids = writer.records.insert([row(str(i), vectors=(vector(i),)) for i in range(20)], embedder)
+        cosines = [writer.vectors.cosines(embedder, unit(i), [row_id])[0] for i, row_id in enumerate(ids)]
+    assert cosines == [1.0] * 20
+
+
+def test_a_part_that_is_not_sound_is_not_the_nearest(store):
+    with store.atomic() as writer:
+        embedder = writer.vectors.register_embedder(**EMBEDDER)
+        unsound = np.full(len(unit(1)), np.inf, dtype="<f4").tobytes()
+        ids = writer.records.insert([row("a", vectors=(vector(1), unsound))], embedder)
+        assert writer.vectors.cosines(embedder, -unit(1), ids).tolist() == [-1.0]
+
+
 def test_vectors_come_back_packed(store):
     with store.atomic() as writer:
         embedder = writer.vectors.register_embedder(**EMBEDDER)
