@@ -289,6 +289,8 @@ class KeyLists(Repository):
     `recent` selects the row ids and keys of the records after a row id that are listed.
     """
 
+    _tx: SqliteTransaction
+
     def __init__(self, transaction: SqliteTransaction, name: str, recent: str) -> None:
         super().__init__(transaction)
         self._after, self._recent_sql = f"{name}_listed", recent
