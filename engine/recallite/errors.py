@@ -28,6 +28,30 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias, get_args
 
+__all__ = [
+    "AccessDenied",
+    "Conflict",
+    "DocumentError",
+    "EmbedderError",
+    "EmbedderMismatch",
+    "InvalidInput",
+    "InvalidItem",
+    "KernelError",
+    "LanguageModelError",
+    "NotADatabase",
+    "NotFound",
+    "RecalliteError",
+    "ServerError",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreUnavailable",
+    "WorkerLost",
+    "WriteUnknown",
+    "WrongKey",
+]
+
+
 InputReason: TypeAlias = Literal["value", "text", "vector", "filter", "authority"]
 ConflictReason: TypeAlias = Literal["exists", "superseded"]
 StoreReason: TypeAlias = Literal[
@@ -232,9 +256,7 @@ class KernelError(RecalliteError, ValueError):
     """A kernel refused its arguments."""
 
 
-CLASSES: dict[str, type[RecalliteError]] = {
-    name: kind for name, kind in globals().items() if isinstance(kind, type) and issubclass(kind, RecalliteError)
-}
+CLASSES: dict[str, type[RecalliteError]] = {name: globals()[name] for name in __all__}
 """Every class by its name."""
 
 

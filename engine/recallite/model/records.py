@@ -10,6 +10,26 @@ from msgspec import Struct, field, json, structs
 
 from recallite.model.authority import Authority
 
+__all__ = [
+    "Changes",
+    "Contradiction",
+    "Expiry",
+    "Explanation",
+    "Former",
+    "Hit",
+    "Hits",
+    "Link",
+    "NewRecord",
+    "Plain",
+    "Reached",
+    "Record",
+    "RecordFields",
+    "RecordOrHit",
+    "Records",
+    "SourceRef",
+    "as_seen",
+]
+
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 Standing = Literal["instruction", "preference"]
 Direction = Literal["out", "in", "both"]
