@@ -587,7 +587,8 @@ def test_an_answered_hook_loads_next_to_nothing(warm, project):
     warm.start()
     hook(warm.path, "session-start", Session(None, project, "s1").payload("SessionStart"))
     traced = [sys.executable, "-X", "importtime", *quick_start()[1:]]
-    ran = hook(warm.path, "turn", Session(None, project, "s1").payload("Stop"), start=traced)
+    words = ("turn", Session(None, project, "s1").payload("Stop"), "--patience", "60")
+    ran = hook(warm.path, *words, start=traced)
     modules = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
     assert "recallite_server.warm.asking" in modules
     assert not modules & {"json", "re", "typing", "enum", "socket", "hashlib", "contextlib", "threading", "subprocess"}
