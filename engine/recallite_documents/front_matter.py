@@ -86,8 +86,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     Between lines `---` they are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings; between lines
     `+++` those of TOML, dates and times as strings too. If the block is no valid mapping, its properties are read one
     by one. A property that breaks the rules of the language, has aliases or tags (`!!int`), or is nested deeper than
-    16, has the text that stands there as its value; so has one with `#a #b` alone, which YAML takes for a comment. A
-    block longer than 65,536 characters, or most of whose lines begin no property, is left in the body.
+    16, has the text that stands there as its value, as have the tags `#a #b`, which YAML takes for a comment. A block
+    longer than 65,536 characters, or most of whose lines begin no property, is left in the body.
     """
     span = front_matter_span(text)
     if span is None:

@@ -491,7 +491,7 @@ _LONGEST_HEADING = 120
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
-_IN_ADDRESS = re.compile(r"://|www\.|@").search
+_in_address = re.compile(r"://|www\.|@").search
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 # What ends an entry of a table of contents: the number of a page, often behind dots.
 # Both begin where the dots begin: from each dot on, a line of 100,000 takes minutes.
@@ -626,7 +626,7 @@ def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
     """
     left = re.search(r"(-?)(?<!\w)(\w++)(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
-    if left is None or right is None or left[1] or _IN_ADDRESS(before, before.rfind(" ") + 1):
+    if left is None or right is None or left[1] or _in_address(before, before.rfind(" ") + 1):
         return True
     return f"{left[2]}-{right[0]}" in words or not right[0][0].islower()
 

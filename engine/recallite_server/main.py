@@ -5,7 +5,7 @@ __all__ = ["main", "process"]
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
 _OBJECTS_OF_A_COMMAND = 200_000
-"""A command that makes fewer ends before cycles are collected: a recall makes 115,000, most of them as modules load."""
+"""New objects after which a command collects cycles: a recall makes 115,000, most of them as modules load, and ends."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -173,8 +173,8 @@ def test_the_mcp_server_is_a_toolset_too(path, monkeypatch):
     mcp = pytest.importorskip("pydantic_ai.mcp", reason="fastmcp is not installed", exc_type=ImportError)
     transports = pytest.importorskip("fastmcp.client.transports", reason="fastmcp is not installed")
     pytest.importorskip("mcp_types", reason="the extra mcp of Recallite is not installed")
-    # Of a server that has not begun after ten seconds the client thinks that it speaks the protocol before.
-    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 300)
+    # A client takes a server that has not answered in ten seconds for one of the former protocol.
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 300, raising=False)
     command = [sys.executable, "-m", "recallite", "--db", str(path), "mcp"]
     toolset = mcp.MCPToolset(transports.StdioTransport(command[0], command[1:]), init_timeout=300)
     agent = Agent(scripted(("remember", {"text": "Ada drinks green tea"})), toolsets=[toolset])

@@ -246,11 +246,11 @@ class Listed:
         return self._read_runs()
 
     def forget_runs(self) -> None:
-        """Have the runs read again: one was added or removed."""
+        """Read the runs again when they are next sought, as one was added or removed."""
         vars(self).pop("runs", None)
 
     def move(self, after: int) -> None:
-        """Leave out all records after the runs, as these have those up to `after` now."""
+        """Forget the newest records: runs have all up to `after` now."""
         self.after, self._by_key = after, None
         self.keys.clear()
 
@@ -396,7 +396,7 @@ class KeyLists(Repository):
         return {key: sorted(row_ids, reverse=True)[:count] for key, row_ids in by_key.items()}
 
     def _listed(self) -> Listed:
-        """What this transaction sees of the list; a writer reads it once, until others have written."""
+        """Return what this transaction sees of the list; a writer reads it once, until others have written."""
         return self._tx.known(self._after, self._read_listed)
 
     def _read_listed(self) -> Listed:

@@ -1,4 +1,4 @@
-"""What a store has of a statement: keys, by which others about the same thing are found, frames and the outline.
+"""Keys of a statement, by which others about the same thing are found, its frames and its outline, as stores have them.
 
 `record_keys` gives all keys of a record, hashes of frames, rare words and subjects; `frames_of` gives its frames, each
 with the value that it states, and `outline_of` the bits without which no pair is judged.
